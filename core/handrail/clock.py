@@ -1,0 +1,246 @@
+"""Time, handed in (house law 3). Nothing else in the library reads the wall clock or sleeps.
+
+`now()` is the moment in seconds since the epoch (UTC); every wait is given as a moment or in seconds of this
+clock. Four clocks: `RealClock`, `ScaledClock` for demos, `VirtualClock` that jumps when nothing else can
+happen, and `ManualClock` that a test turns by hand.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TypeVar
+
+T = TypeVar("T")
+
+# Where the clocks of demos and tests start: 2026-01-05 12:00:00 UTC, a Monday.
+EPOCH = 1_767_614_400.0
+
+
+class Timer(Protocol):
+    """A callback that is due; `cancel()` takes it back."""
+
+    def cancel(self) -> None: ...
+
+
+class Clock(ABC):
+    """What a run needs of time."""
+
+    @abstractmethod
+    def now(self) -> float:
+        """Seconds since the epoch, UTC."""
+
+    @abstractmethod
+    def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        """Call `callback` once at the moment `when`, or soon if that is past."""
+
+    def call_later(self, seconds: float, callback: Callable[[], object]) -> Timer:
+        """Call `callback` once, `seconds` from now."""
+        return self.call_at(self.now() + seconds, callback)
+
+    async def sleep_until(self, when: float) -> None:
+        """Return at the moment `when`. Cancelling ends it at once."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        timer = self.call_at(when, lambda: done.done() or done.set_result(None))
+        try:
+            await done
+        finally:
+            timer.cancel()
+
+    async def sleep(self, seconds: float) -> None:
+        """Return `seconds` from now."""
+        await self.sleep_until(self.now() + seconds)
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        """Say that something real (a process, a socket, a thread) is pending: a virtual clock holds still."""
+        yield
+
+    async def in_thread(self, call: Callable[[], T]) -> T:
+        """Run the blocking `call` in a thread, announced as busy."""
+        with self.busy():
+            return await asyncio.to_thread(call)
+
+
+class RealClock(Clock):
+    """The machine's clock. Long waits are kept by the wall clock, so that a laptop that slept wakes up on time."""
+
+    LONGEST_NAP = 20.0
+
+    def now(self) -> float:
+        return time.time()
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        return _RealTimer(self, when, callback)
+
+
+class _RealTimer:
+    def __init__(self, clock: RealClock, when: float, callback: Callable[[], object]) -> None:
+        self._clock, self._when, self._callback = clock, when, callback
+        self._loop = asyncio.get_running_loop()
+        self._schedule()
+
+    def _schedule(self) -> None:
+        left = self._when - self._clock.now()
+        if left > self._clock.LONGEST_NAP:
+            self._handle = self._loop.call_later(self._clock.LONGEST_NAP, self._schedule)
+        else:
+            self._handle = self._loop.call_later(max(0.0, left), self._callback)
+
+    def cancel(self) -> None:
+        self._handle.cancel()
+
+
+class ScaledClock(Clock):
+    """A clock for demos: `speed` times as fast, and no wait takes more than `longest` seconds of real time.
+
+    While a long wait is under way the clock runs faster still, so that a countdown is seen to run down.
+    """
+
+    def __init__(self, speed: float = 1.0, longest: float = 10.0, start: float = EPOCH) -> None:
+        self._speed, self._longest = speed, longest
+        self._base, self._real = start, time.monotonic()
+        self._rate = speed
+        self._waits: set[_ScaledTimer] = set()
+
+    def now(self) -> float:
+        return self._base + (time.monotonic() - self._real) * self._rate
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        return _ScaledTimer(self, when, callback)
+
+    def _rebase(self) -> None:
+        """Choose the rate that the longest wait under way asks for, from this moment on."""
+        self._base, self._real = self.now(), time.monotonic()
+        self._rate = max([self._speed, *(w.rate for w in self._waits)])
+        for wait in self._waits:
+            wait.reschedule()
+
+
+class _ScaledTimer:
+    def __init__(self, clock: ScaledClock, when: float, callback: Callable[[], object]) -> None:
+        self._clock, self._when, self._callback = clock, when, callback
+        self._loop = asyncio.get_running_loop()
+        self._handle: asyncio.TimerHandle | None = None
+        left = max(0.0, when - clock.now())
+        self.rate = max(clock._speed, left / clock._longest)
+        clock._waits.add(self)
+        clock._rebase()
+
+    def reschedule(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        left = max(0.0, self._when - self._clock.now())
+        self._handle = self._loop.call_later(left / self._clock._rate, self._fire)
+
+    def _fire(self) -> None:
+        self.cancel()
+        self._callback()
+
+    def cancel(self) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        if self in self._clock._waits:
+            self._clock._waits.discard(self)
+            self._clock._rebase()
+
+
+class ManualClock(Clock):
+    """A clock that stands still until `advance` is called: for tests of what a moment looks like."""
+
+    def __init__(self, start: float = EPOCH) -> None:
+        self._now = start
+        self._order = itertools.count()
+        self._timers: list[tuple[float, int, _HeapTimer]] = []
+
+    def now(self) -> float:
+        return self._now
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        timer = _HeapTimer(callback)
+        heapq.heappush(self._timers, (when, next(self._order), timer))
+        return timer
+
+    @property
+    def next_due(self) -> float | None:
+        """The moment of the earliest timer that was not cancelled."""
+        while self._timers and self._timers[0][2].cancelled:
+            heapq.heappop(self._timers)
+        return self._timers[0][0] if self._timers else None
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock by `seconds`, calling what falls due on the way, in order."""
+        self.advance_to(self._now + seconds)
+
+    def advance_to(self, when: float) -> None:
+        """Move the clock to the moment `when`, calling what falls due on the way, in order."""
+        while (due := self.next_due) is not None and due <= when:
+            self._fire_next()
+        self._now = max(self._now, when)
+
+    def _fire_next(self) -> None:
+        due, _, timer = heapq.heappop(self._timers)
+        self._now = max(self._now, due)
+        timer.fire()
+
+
+class _HeapTimer:
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self._callback = callback
+        self.cancelled = False
+
+    def fire(self) -> None:
+        self.cancelled = True
+        self._callback()
+
+    def cancel(self) -> None:
+        self.cancelled = True
+
+
+class VirtualClock(ManualClock):
+    """A clock that jumps to the next timer as soon as nothing else can happen.
+
+    Nothing can happen when the event loop has no callback ready and nothing real was announced with `busy`.
+    So a five-hour wait takes a millisecond, and a run with a real process takes as long as the process.
+    """
+
+    def __init__(self, start: float = EPOCH) -> None:
+        super().__init__(start)
+        self._real = 0
+        self._watching = False
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        timer = super().call_at(when, callback)
+        self._watch()
+        return timer
+
+    @contextmanager
+    def busy(self) -> Iterator[None]:
+        self._real += 1
+        try:
+            yield
+        finally:
+            self._real -= 1
+            self._watch()
+
+    def _watch(self) -> None:
+        if not self._watching:
+            self._watching = True
+            asyncio.get_running_loop().call_soon(self._look)
+
+    def _look(self) -> None:
+        self._watching = False
+        if self._real or self.next_due is None:
+            return  # `busy` looks again when it ends, `call_at` when there is a timer
+        loop = asyncio.get_running_loop()
+        # A loop that hides its ready queue is taken as idle after each round: still ordered, less patient.
+        if getattr(loop, "_ready", None):
+            self._watch()
+            return
+        self._fire_next()
+        self._watch()

@@ -1,0 +1,117 @@
+"""What every tool shares: arguments, a preview for people, a run, a result.
+
+A tool takes parsed arguments and a `ToolContext`, and returns a `ToolResult`. A tool that raises gives an error
+result and the run goes on (rule L6). A stop cancels the tool's task; a tool ends what it started (process
+groups included) before it lets the cancellation pass, and leaves words about what escaped with `ctx.leave`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from handrail.clock import Clock
+from handrail.messages import Content, Text, ToolCall
+from handrail.providers.base import ToolSpec
+
+Effect: TypeAlias = Literal["read", "edit", "run"]
+
+
+class InvalidArguments(Exception):
+    """Arguments that do not fit a tool's parameters. The message names each field; the model reads it."""
+
+
+class ToolError(Exception):
+    """A tool's own refusal, in words that the model and a person can act on. No traceback is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a call gave back.
+
+    `content` goes to the model. `summary` is a few words for the card (`214 lines`, `+6 -2`), `diff` a unified
+    diff for edits. `terminate` votes for the end of the loop (rule L7).
+    """
+
+    content: str | tuple[Content, ...] = ""
+    is_error: bool = False
+    terminate: bool = False
+    summary: str = ""
+    diff: str | None = None
+
+    @property
+    def blocks(self) -> tuple[Content, ...]:
+        """The content as blocks."""
+        return (Text(self.content),) if isinstance(self.content, str) else self.content
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """A call as a person sees it before it runs (rule H5).
+
+    `title` is one line (a path, a command). `detail` shows the arguments in full where the title does not.
+    `pattern` is what «always this session» would allow, in words that are shown first; `allows` in the approvals
+    compares it with later calls by equality, so a tool gives the same pattern for calls it holds to be alike.
+    None: only once. `outside` lists paths outside the working folder; they ask first whatever the mode.
+    """
+
+    title: str
+    detail: str = ""
+    diff: str | None = None
+    pattern: str | None = None
+    outside: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ToolContext:
+    """What a running tool may use.
+
+    `progress(text)` shows live output (more text, not the whole). `env` is the environment for child processes,
+    without the keys of providers. `memory` is shared by all tools of a session and lives as long as it does.
+    """
+
+    cwd: Path
+    clock: Clock
+    call_id: str = ""
+    progress: Callable[[str], None] = lambda text: None
+    env: Mapping[str, str] | None = None
+    memory: dict[str, Any] = field(default_factory=dict)
+    left: list[str] = field(default_factory=list)
+
+    def leave(self, words: str) -> None:
+        """Words for the result if this call is stopped: output so far, or `may still be running: …` (rule L9)."""
+        self.left.append(words)
+
+
+class Tool(ABC):
+    """A tool. `effect` decides what asks first: reading never, editing and running by mode (rule H5).
+
+    `sequential` makes every batch that holds this tool run in call order. `time_limit` is in seconds, None for none.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    effect: Effect = "read"
+    sequential: bool = False
+    time_limit: float | None = None
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool as a model sees it."""
+        return ToolSpec(self.name, self.description, self.parameters)
+
+    @abstractmethod
+    def parse(self, call: ToolCall) -> Any:
+        """The validated arguments of `call`. Raises InvalidArguments."""
+
+    def preview(self, args: Any, ctx: ToolContext) -> Preview:
+        """The call as a person sees it. May read files; must change nothing."""
+        return Preview(self.name)
+
+    @abstractmethod
+    async def run(self, args: Any, ctx: ToolContext) -> ToolResult:
+        """Do it."""
