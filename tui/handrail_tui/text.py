@@ -1,0 +1,239 @@
+"""Foreign text, made safe for a terminal (rule L11), and the few words and numbers that all sinks share.
+
+Nothing that a model, a tool or a provider wrote reaches a terminal before it went through this file. Events,
+the journal and the model keep the text as it came.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from handrail.messages import clean
+
+LINE_LIMIT: Final = 2_000
+"""Characters of one line that are drawn; the rest is counted, not shown."""
+
+_ZERO_WIDTH_RUN: Final = 6
+"""Marks in a row that stay. Scripts stack three or four; more is done to hide things or to spoil the screen."""
+
+# A control string (OSC, DCS, SOS, PM, APC) ends where its line ends: an unterminated one hides nothing.
+_SEQUENCE: Final = re.compile(
+    "(?:\x1b\\[|\x9b)[0-?]*[ -/]*[@-~]"
+    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x1b\x07\x9c\n]*(?:\x07|\x1b\\\\|\x9c)"
+    "|\x1b[ -/]*[0-~]?"
+)
+_UNFINISHED: Final = re.compile(
+    "(?:(?:\x1b\\[|\x9b)[0-?]*[ -/]*"
+    "|(?:\x1b[\\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x1b\x07\x9c\n]*\x1b?"
+    "|\x1b[ -/]*"
+    "|\r)\\Z"
+)
+_CONTROL_SET: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u2060-\u2064\ufff9-\ufffb\U000e0000-\U000e007f"
+_CONTROL: Final = re.compile(f"[{_CONTROL_SET}]")
+_BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
+_BIDI_NAMES: Final = {
+    "\u202a": "LRE",
+    "\u202b": "RLE",
+    "\u202c": "PDF",
+    "\u202d": "LRO",
+    "\u202e": "RLO",
+    "\u2066": "LRI",
+    "\u2067": "RLI",
+    "\u2068": "FSI",
+    "\u2069": "PDI",
+}
+_MARKS: Final = (
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u1ab0-\u1aff"
+    "\u1dc0-\u1dff\u200b-\u200f\u20d0-\u20ff\ufe00-\ufe0f\ufe20-\ufe2f\ufeff"
+)
+_ZERO_WIDTH: Final = re.compile(f"([{_MARKS}]{{{_ZERO_WIDTH_RUN}}})[{_MARKS}]+")
+_LEADING_MARKS: Final = re.compile(f"[{_MARKS}]")
+_TRAILING_MARKS: Final = re.compile(f"[{_MARKS}]{{1,{_ZERO_WIDTH_RUN}}}\\Z")
+_OVERSTRIKE: Final = re.compile("[^\n\x08]\x08")
+_NOT_PLAIN: Final = re.compile("[^\t\n -~]")
+# Text without any of these (most text, in most languages) is clean as it stands.
+_SUSPECT: Final = re.compile(f"[{_CONTROL_SET}\u2028-\u202e\u2065-\u2069\ud800-\udfff{_MARKS}]")
+
+
+def clean_for_terminal(text: str) -> str:
+    r"""`text` without anything that a terminal would obey; `\n` and `\t` stay (rule L11).
+
+    Escape sequences go whole. Of a line that was redrawn with carriage returns the last state stays, as a
+    person would have seen it. Signs that turn the direction of text become visible, lone surrogates become
+    U+FFFD, marks without width are capped.
+    """
+    if _SUSPECT.search(text) is None:
+        return text
+    text = clean(text)
+    text = _SEQUENCE.sub("", text)
+    if "\r" in text:
+        text = "\n".join(_redrawn(line) for line in text.replace("\r\n", "\n").split("\n"))
+    if "\x08" in text:
+        text = _OVERSTRIKE.sub("", text)
+    text = text.replace("\u2028", "\n").replace("\u2029", "\n")
+    text = _CONTROL.sub("", text)
+    text = _BIDI.sub(lambda m: f"‹{_BIDI_NAMES[m[0]]}›", text)
+    return _ZERO_WIDTH.sub(r"\1", text)
+
+
+def _redrawn(line: str) -> str:
+    """What stands on a line after its carriage returns."""
+    if "\r" not in line:
+        return line
+    return next((part for part in reversed(line.split("\r")) if part), "")
+
+
+def reveal(text: str) -> str:
+    r"""`text` with what a terminal would obey made visible instead of removed: ESC reads `␛`.
+
+    For what a person is asked to allow: a command must not look shorter than it is. `\n` and `\t` stay.
+    """
+    if _NOT_PLAIN.search(text) is None:
+        return text
+    text = clean(text.replace("\x00", "␀"))
+    text = re.sub("[\x01-\x08\x0b-\x1f]", lambda m: chr(0x2400 + ord(m[0])), text).replace("\x7f", "␡")
+    text = re.sub(f"[{_CONTROL_SET}\u2028\u2029]", lambda m: f"‹U+{ord(m[0]):04X}›", text)
+    return clean_for_terminal(text)
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """`text` cleaned, its white space folded to single spaces, cut with `…` after `limit` characters."""
+    # The first part is enough: nothing behind it is drawn.
+    text = " ".join(clean_for_terminal(text[: limit * 8]).split())
+    return text if len(text) <= limit else cut(text, limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """The first characters of `text` and `…`, `limit` in all. Never splits a character from its marks."""
+    if len(text) <= limit:
+        return text
+    end = max(0, limit - 1)
+    while end and (_joins(text[end]) or text[end - 1] == "\u200d"):
+        end -= 1
+    return text[:end].rstrip() + "…"
+
+
+def _joins(char: str) -> bool:
+    """Whether `char` belongs to the character before it."""
+    return bool(unicodedata.combining(char)) or char in "\u200d\ufe0e\ufe0f"
+
+
+def cut_lines(text: str, limit: int = LINE_LIMIT) -> str:
+    """`text` with each line cut to `limit` characters, saying how many are not shown."""
+    if len(text) <= limit:
+        return text
+    return "\n".join(
+        line if len(line) <= limit else f"{cut(line, limit)} {count(len(line) - limit + 1)} more characters"
+        for line in text.split("\n")
+    )
+
+
+class Cleaner:
+    """`clean_for_terminal` for text that comes in pieces: a sequence torn between two pieces is held back."""
+
+    __slots__ = ("_before", "_held")
+    LONGEST = 4_096
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._before = ""
+
+    def feed(self, piece: str) -> str:
+        """What of `piece`, and of what was held back, can be shown now."""
+        if not self._held and _SUSPECT.search(piece) is None:
+            self._before = ""
+            return piece
+        text = self._held + piece
+        torn = _UNFINISHED.search(text, max(0, len(text) - self.LONGEST))
+        self._held = text[torn.start() :] if torn and len(text) - torn.start() < self.LONGEST else ""
+        text = text[: len(text) - len(self._held)].replace("\r\n", "\n").replace("\r", "\n")
+        before = self._before if text and _LEADING_MARKS.match(text) else ""
+        shown = clean_for_terminal(before + text)[len(before) :]
+        trailing = _TRAILING_MARKS.search(before + shown)
+        self._before = trailing[0] if trailing else ""
+        return shown
+
+    def close(self) -> str:
+        """What was held back and turned out to be no sequence."""
+        held, self._held = self._held, ""
+        return clean_for_terminal(held)
+
+
+class Tail:
+    """The last lines of a live output, cleaned, and how many went before. Costs do not grow with the whole."""
+
+    __slots__ = ("_last", "lines", "total")
+    KEEP = 50
+    _CHARS = 16_384
+
+    def __init__(self) -> None:
+        self.lines: deque[str] = deque(maxlen=self.KEEP)
+        self.total = 0
+        self._last = ""
+
+    def feed(self, piece: str) -> None:
+        """More output."""
+        self.total += piece.count("\n")
+        text = (self._last + piece) if len(piece) < self._CHARS else piece[-self._CHARS :]
+        *whole, last = text.split("\n")
+        self.lines.extend(cut(clean_for_terminal(line), LINE_LIMIT) for line in whole[-self.KEEP :])
+        # A line that is redrawn without end is held by its newest state.
+        self._last = last if len(last) < self._CHARS else last[-self._CHARS :]
+
+    def last(self, count: int) -> list[str]:
+        """The newest `count` lines that hold something, the unfinished one included."""
+        open_line = cut(clean_for_terminal(self._last), LINE_LIMIT)
+        shown = [*self.lines, *([open_line] if open_line.strip() else [])]
+        while shown and not shown[-1].strip():
+            shown.pop()
+        return shown[-count:]
+
+
+def line_count(text: str) -> int:
+    """Lines of `text`; a newline at the end begins no line."""
+    return text.count("\n") + (not text.endswith("\n")) if text else 0
+
+
+def count(number: float) -> str:
+    """`812`, `1.2k`, `18.4k`, `200k`, `1.3M`: at most four signs."""
+    for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
+        if number >= size * 0.99995:
+            scaled = number / size
+            return f"{scaled:.0f}{unit}" if scaled >= 99.95 else f"{scaled:.1f}".removesuffix(".0") + unit
+    return f"{number:.0f}"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """`1 line`, `214 lines`."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def seconds(value: float) -> str:
+    """A duration as it is read beside others: `0.02 s`, `1.9 s`, `38 s`, `2:31`, `1:02:31`."""
+    if value < 0.995:
+        return f"{max(0.0, value):.2f} s"
+    if value < 9.95:
+        return f"{value:.1f} s"
+    return f"{value:.0f} s" if value < 59.5 else countdown(value)
+
+
+def countdown(value: float) -> str:
+    """`0:41`, `12:05`, `1:02:31`: whole seconds, never below zero."""
+    whole = max(0, round(value))
+    hours, rest = divmod(whole, 3600)
+    minutes, secs = divmod(rest, 60)
+    return f"{hours}:{minutes:02}:{secs:02}" if hours else f"{minutes}:{secs:02}"
+
+
+def money(dollars: float) -> str:
+    """`$0.21`; below ten cents one more digit: `$0.004`."""
+    return f"${dollars:.2f}" if dollars >= 0.095 or dollars == 0 else f"${dollars:.3f}"
+
+
+def join(parts: Iterable[str], between: str = "  ") -> str:
+    """The parts that hold something."""
+    return between.join(part for part in parts if part)
