@@ -1,0 +1,316 @@
+"""The HTTP that every wire shares: one pool of connections, JSON out, events back, faults as data.
+
+Nothing is retried and no redirect is followed here: what to do about a fault is decided elsewhere (rules K1,
+R4), and a redirect must not carry a key to another host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import httpx
+
+from handrail.clock import Clock, RealClock
+from handrail.messages import Failure, Phase, clean
+from handrail.providers.sse import EventDecoder, ServerEvent
+
+CONNECT_S = 15.0
+WRITE_S = 60.0
+ERROR_BODY_S = 10.0  # for the body of an error, which tells more than the status but is not worth a hang
+MAX_ERROR_BODY = 64 * 1024
+MAX_BODY = 32 * 1024 * 1024
+_SECRET_HEADERS = {"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie"}
+
+
+class HttpFailure(Exception):
+    """A call that failed, as the data that recovery reads."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.failure = failure
+
+
+class Http:
+    """Posts JSON to one base URL and reads events back.
+
+    Connect, write and header timeouts are here; a stream has none, the loop owns its idle timeout (rule L10).
+    Proxies and the CA bundle come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE); a loopback
+    address never goes through a proxy. Raises ValueError for a base URL or a header that cannot work.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        headers: Mapping[str, str],
+        *,
+        provider: str,
+        clock: Clock | None = None,
+        client: httpx.AsyncClient | None = None,
+        header_timeout_s: float = 600.0,
+    ) -> None:
+        self._base = _checked_base(base_url, provider)
+        self._headers = _checked_headers(headers, provider)
+        self._provider = provider
+        self._clock = clock or RealClock()
+        self._client = client
+        self._owns_client = client is None
+        self._header_timeout_s = header_timeout_s
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know about this connection before a key goes over it."""
+        if self._base.scheme == "http" and not is_loopback(self._base.host):
+            return (
+                f"{self._provider}: {self._base.host} is reached over plain http: keys and messages can be"
+                " read on the way. Use https where the server offers it.",
+            )
+        return ()
+
+    async def aclose(self) -> None:
+        """Close the connections, unless the client was handed in."""
+        if self._client is not None and self._owns_client:
+            await self._client.aclose()
+            self._client = None
+
+    @asynccontextmanager
+    async def post(
+        self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
+    ) -> AsyncIterator[Reply]:
+        """Post `body` as JSON to `path` under the base URL; the reply, once it began well.
+
+        Raises HttpFailure for a connection that fails, a status that is not 2xx, and no header in time.
+        Leaving the block ends the request at once (rule L9).
+        """
+        response = await self._send(path, body, headers or {})
+        try:
+            if not response.is_success:
+                raise HttpFailure(await self._status_failure(response))
+            yield Reply(response, self._provider, self._clock)
+        finally:
+            with self._clock.busy():
+                await response.aclose()
+
+    async def _send(self, path: str, body: Mapping[str, Any], headers: Mapping[str, str]) -> httpx.Response:
+        url = self._base.copy_with(path=self._base.path.rstrip("/") + "/" + path.lstrip("/"))
+        content = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        with self._clock.busy():
+            try:
+                client = self._open_client()
+                request = client.build_request(
+                    "POST", url, content=content, headers={**self._headers, **headers}
+                )
+                async with asyncio.timeout(self._header_timeout_s):
+                    return await client.send(request, stream=True, follow_redirects=False)
+            except TimeoutError:
+                words = f"timed out: no answer began within {self._header_timeout_s:g} s"
+                raise HttpFailure(Failure(words, self._provider, "response")) from None
+            except (httpx.HTTPError, httpx.InvalidURL, OSError, ImportError, ValueError) as error:
+                raise HttpFailure(self._send_failure(error)) from None
+
+    def _open_client(self) -> httpx.AsyncClient:
+        if self._client is None:
+            self._client = httpx.AsyncClient(
+                timeout=httpx.Timeout(None, connect=CONNECT_S, write=WRITE_S, pool=CONNECT_S),
+                limits=httpx.Limits(max_connections=64, max_keepalive_connections=8, keepalive_expiry=60.0),
+                mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
+            )
+        return self._client
+
+    def _send_failure(self, error: Exception) -> Failure:
+        connecting = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
+        if isinstance(error, connecting):
+            words = f"could not connect to {self._base.netloc.decode()}: {_root_words(error)}"
+            return Failure(words, self._provider, "connect")
+        if isinstance(error, httpx.HTTPError):
+            return Failure(_root_words(error), self._provider, "response")
+        words = (
+            f"the connection could not be set up (check HTTPS_PROXY, SSL_CERT_FILE and the base URL): {error}"
+        )
+        return Failure(clean(words), self._provider, "connect")
+
+    async def _status_failure(self, response: httpx.Response) -> Failure:
+        text = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
+        if response.has_redirect_location:
+            target = httpx.URL(response.headers["location"])
+            text += (
+                f": the server redirects to {target.host or target.path}, which is not followed, so that no"
+                " key goes to another host. Set the base URL to where it leads."
+            )
+        else:
+            with self._clock.busy():
+                text = await _error_body(response) or text
+        return _failure(response, self._provider, "response", text)
+
+
+class Reply:
+    """A reply that began well. It must be read inside the block of `Http.post` that gave it."""
+
+    def __init__(self, response: httpx.Response, provider: str, clock: Clock) -> None:
+        self._response = response
+        self._provider = provider
+        self._clock = clock
+        self._patience: float | None = None
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers, names in lower case, without cookies."""
+        return _public_headers(self._response)
+
+    def failure(self, text: str, *, phase: Phase = "stream", status: int | None = None) -> Failure:
+        """A failure that this reply tells of; the status is its own unless another is given."""
+        failure = _failure(self._response, self._provider, phase, text)
+        return failure if status is None else Failure(text, self._provider, phase, status, failure.headers)
+
+    def ending(self, seconds: float) -> None:
+        """The reply is whole: the rest of the stream is awaited no longer than this for each further chunk.
+
+        Reading to the end lets the connection be used again; a server that never ends must not hold it.
+        """
+        self._patience = seconds
+
+    async def events(self) -> AsyncGenerator[ServerEvent, None]:
+        """The events as they come. A JSON body without events is one event with the name `body`.
+
+        Raises HttpFailure when the stream breaks, and for a body that is neither (a web page, say).
+        """
+        decoder = EventDecoder()
+        seen = bytearray()  # what came before the first event, to show when no event comes
+        streaming = False
+        async with aclosing(self._chunks()) as chunks:
+            async for chunk in chunks:
+                if not streaming and not _begins_as_events(bytes(seen + chunk)):
+                    yield self._body_event(await _rest(bytes(seen + chunk), chunks))
+                    return
+                try:
+                    events = decoder.feed(chunk)
+                except ValueError as error:
+                    raise HttpFailure(self.failure(str(error))) from None
+                if not streaming:
+                    streaming = bool(events)
+                    seen += chunk[: MAX_ERROR_BODY - len(seen)] if len(seen) < MAX_ERROR_BODY else b""
+                for event in events:
+                    yield event
+        if not streaming:
+            words = clean(seen.decode("utf-8", "replace")).strip()
+            raise HttpFailure(self.failure(words or "the stream ended before any event came"))
+
+    def _body_event(self, body: bytes) -> ServerEvent:
+        text = body.decode("utf-8-sig", "replace").strip()
+        if text.startswith("<"):
+            raise HttpFailure(self.failure(clean(text[:MAX_ERROR_BODY]), phase="response"))
+        return ServerEvent("body", text)
+
+    async def _chunks(self) -> AsyncGenerator[bytes, None]:
+        stream = self._response.aiter_bytes()
+        busy = self._clock.busy
+        try:
+            while True:
+                with busy():
+                    if self._patience is None:
+                        chunk = await anext(stream)
+                    else:
+                        async with asyncio.timeout(self._patience):
+                            chunk = await anext(stream)
+                yield chunk
+        except StopAsyncIteration:
+            return
+        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+            if self._patience is None:  # otherwise the reply is whole already, and the tail is not missed
+                raise HttpFailure(self.failure(_root_words(error))) from None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` is this machine, by its name or address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
+
+
+def _checked_base(base_url: str, provider: str) -> httpx.URL:
+    try:
+        url = httpx.URL(base_url.strip())
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise ValueError(_bad_base(base_url, provider, str(error))) from None
+    if url.scheme not in ("http", "https"):
+        raise ValueError(_bad_base(base_url, provider, "it does not begin with http:// or https://"))
+    if not url.host:
+        raise ValueError(_bad_base(base_url, provider, "it names no host"))
+    return url
+
+
+def _bad_base(base_url: str, provider: str, what: str) -> str:
+    return (
+        f"the base URL {base_url!r} of {provider} cannot be used: {what}."
+        " Give one like https://api.example.com/v1 or http://127.0.0.1:8080/v1."
+    )
+
+
+def _checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]:
+    for name, value in headers.items():
+        if not (value.isascii() and value.isprintable()):
+            # The value may be a key: it is never shown.
+            raise ValueError(
+                f"the header {name} for {provider} holds a line break or a letter beyond ASCII,"
+                " which no HTTP header may hold. If it carries a key, copy the key again."
+            )
+    return dict(headers)
+
+
+def _begins_as_events(head: bytes) -> bool:
+    """Whether `head` may be the beginning of an event stream: no field of one begins like JSON or HTML."""
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"[", b"<")
+
+
+async def _rest(head: bytes, chunks: AsyncIterator[bytes]) -> bytes:
+    pieces, size = [head], len(head)
+    async for chunk in chunks:
+        pieces.append(chunk)
+        size += len(chunk)
+        if size > MAX_BODY:
+            break
+    return b"".join(pieces)
+
+
+async def _error_body(response: httpx.Response) -> str:
+    pieces, size = [], 0
+    try:
+        async with asyncio.timeout(ERROR_BODY_S):
+            async for chunk in response.aiter_bytes():
+                pieces.append(chunk)
+                size += len(chunk)
+                if size >= MAX_ERROR_BODY:
+                    break
+    except (httpx.HTTPError, httpx.StreamError, OSError):
+        pass
+    return clean(b"".join(pieces)[:MAX_ERROR_BODY].decode("utf-8", "replace")).strip()
+
+
+def _failure(response: httpx.Response, provider: str, phase: Phase, text: str) -> Failure:
+    return Failure(text, provider, phase, response.status_code, _public_headers(response))
+
+
+def _public_headers(response: httpx.Response) -> dict[str, str]:
+    """Names in lower case; what could hold a secret is left out (rule J5)."""
+    return {k: clean(v) for k, v in response.headers.items() if k not in _SECRET_HEADERS}
+
+
+def _root_words(error: BaseException) -> str:
+    """What an error says, and what the error at its root says where that is more (`Connection refused`)."""
+    words = str(error) or ("timed out" if isinstance(error, httpx.TimeoutException) else type(error).__name__)
+    root = error
+    while (inner := _inner(root)) is not None:
+        root = inner
+    deep = str(root)
+    return clean(words if not deep or deep in words else f"{words}: {deep}")
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    if isinstance(error, BaseExceptionGroup):
+        return error.exceptions[0]
+    return error.__cause__ or error.__context__
