@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -307,6 +308,8 @@ def _root_words(error: BaseException) -> str:
     while (inner := _inner(root)) is not None:
         root = inner
     deep = str(root)
+    if isinstance(root, OSError) and root.errno:
+        deep = os.strerror(root.errno) if root.errno > 0 else str(root.strerror)
     return clean(words if not deep or deep in words else f"{words}: {deep}")
 
 

@@ -1,8 +1,7 @@
 """Server-sent events from bytes, cut anywhere.
 
 A decoder of our own: the one of httpx-sse is private to a reader that insists on the right content type
-(which servers often do not send), keeps a byte order mark, and holds back an event that ends in a lone CR until
-more comes.
+(which servers often do not send), keeps a byte order mark, and holds back an event that ends in a lone CR.
 Comments, `id` and `retry` mean nothing here and are dropped.
 """
 
