@@ -1,0 +1,203 @@
+"""A request as the chat-completions wire wants it, with what the makers of that wire ask for differently.
+
+The order is the wire's: system, then turns; the results of a reply's calls stand directly behind it, each
+call answered once. Thinking goes back only to the model that made it, and only where its maker demands it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from handrail.messages import (
+    AssistantMessage,
+    Content,
+    Image,
+    Message,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
+from handrail.providers.base import Effort, ModelInfo, Request, ToolSpec
+
+MAX_ID = 40  # characters; OpenAI refuses longer ids of calls
+MAX_NAME = 64
+_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+_SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
+_NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
+
+
+@dataclass(frozen=True, slots=True)
+class ChatQuirks:
+    """How one maker's chat wire differs from OpenAI's.
+
+    `max_tokens`: the field of the output cap. `stream_usage`: whether usage must be asked for. `effort`: how
+    reasoning effort is said (`effort`: reasoning_effort; `openrouter`: a reasoning object; `thinking`: a
+    switch). `replay`: the field in which thinking goes back beside calls. `short_ids`: call ids are nine
+    letters or digits. `bridge`: a user message must not stand directly behind a tool result.
+    """
+
+    max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    stream_usage: bool = True
+    effort: Literal["effort", "openrouter", "thinking"] = "effort"
+    replay: Literal["reasoning_content", "reasoning_details"] | None = None
+    short_ids: bool = False
+    bridge: bool = False
+
+
+def chat_body(model: ModelInfo, request: Request, quirks: ChatQuirks) -> dict[str, Any]:
+    """The JSON body of a streamed request."""
+    messages = _messages(model, request, quirks)
+    body: dict[str, Any] = {
+        "model": model.name.partition("/")[2] or model.name,
+        "messages": list(_bridged(messages) if quirks.bridge else messages),
+        "stream": True,
+    }
+    if quirks.stream_usage:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools:
+        body["tools"] = [_tool(spec) for spec in request.tools]
+        if request.tool_choice != "auto":
+            body["tool_choice"] = request.tool_choice
+    if request.max_output is not None:
+        body[quirks.max_tokens] = min(request.max_output, model.max_output or request.max_output)
+    if request.effort is not None:
+        body.update(_effort(request.effort, quirks))
+    return body
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _effort(effort: Effort, quirks: ChatQuirks) -> dict[str, Any]:
+    if quirks.effort == "thinking":
+        return {"thinking": {"type": "disabled" if effort == "off" else "enabled"}}
+    if quirks.effort == "openrouter":
+        return {"reasoning": {"enabled": False} if effort == "off" else {"effort": effort}}
+    return {"reasoning_effort": "none" if effort == "off" else effort}
+
+
+def _messages(model: ModelInfo, request: Request, quirks: ChatQuirks) -> Iterator[dict[str, Any]]:
+    if request.system:
+        yield {"role": "system", "content": request.system}
+    pictures: list[Image] = []
+    for message in request.messages:
+        if pictures and not isinstance(message, ToolMessage):
+            yield _pictures(pictures)
+            pictures = []
+        if isinstance(message, ToolMessage) and model.images:
+            pictures += [c for c in message.content if isinstance(c, Image)]
+        yield from _message(message, model, quirks)
+    if pictures:
+        yield _pictures(pictures)
+
+
+def _bridged(messages: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Words of the assistant between a tool result and a user message, for makers that refuse the pair."""
+    behind = ""
+    for message in messages:
+        if behind == "tool" and message["role"] == "user":
+            yield {"role": "assistant", "content": "I have the results of the tools."}
+        behind = message["role"]
+        yield message
+
+
+def _pictures(pictures: Sequence[Image]) -> dict[str, Any]:
+    """Images of tool results: this wire takes them only from a user."""
+    words = {"type": "text", "text": "The images of the tool results above, in order:"}
+    return {"role": "user", "content": [words, *(_picture(image) for image in pictures)]}
+
+
+def _picture(image: Image) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
+
+
+def _message(message: Message, model: ModelInfo, quirks: ChatQuirks) -> Iterator[dict[str, Any]]:
+    if isinstance(message, UserMessage):
+        yield {"role": "user", "content": _user_content(message.content, model)}
+    elif isinstance(message, ToolMessage):
+        words = _words(message.content, model) or ("error" if message.is_error else "(no output)")
+        yield {"role": "tool", "tool_call_id": wire_id(message.call_id, quirks), "content": words}
+    else:
+        yield from _assistant(message, model, quirks)
+
+
+def _user_content(content: Sequence[Content], model: ModelInfo) -> str | list[dict[str, Any]]:
+    if not model.images or not any(isinstance(c, Image) for c in content):
+        return _words(content, model) or "(no text)"
+    blocks = (c for c in content if isinstance(c, Image) or c.text)
+    return [_picture(c) if isinstance(c, Image) else {"type": "text", "text": c.text} for c in blocks]
+
+
+def _words(content: Sequence[Content], model: ModelInfo) -> str:
+    """The text of `content`; a note stands for each image that cannot be sent here."""
+    pieces = []
+    for block in content:
+        if isinstance(block, Text):
+            pieces.append(block.text)
+        elif not model.images:
+            pieces.append(
+                f"[an image ({block.media_type}) was left out: this model is not known to read images]"
+            )
+        else:
+            pieces.append("[an image, shown below]")
+    return "\n".join(p for p in pieces if p)
+
+
+def _assistant(message: AssistantMessage, model: ModelInfo, quirks: ChatQuirks) -> Iterator[dict[str, Any]]:
+    calls = message.calls
+    if not message.text.strip() and not calls:
+        return  # nothing that this wire can carry; two user messages in a row are allowed
+    said: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    if calls:
+        said["tool_calls"] = [_call(call, quirks) for call in calls]
+        said.update(_replayed(message, model, quirks))
+    yield said
+
+
+def _call(call: ToolCall, quirks: ChatQuirks) -> dict[str, Any]:
+    """A call as it was made; arguments that did not parse go back as `{}` (rule L4)."""
+    function = {"name": wire_name(call.name), "arguments": "{}" if call.error else call.raw}
+    return {"id": wire_id(call.id, quirks), "type": "function", "function": function}
+
+
+def _replayed(message: AssistantMessage, model: ModelInfo, quirks: ChatQuirks) -> dict[str, Any]:
+    own = message.model == model.name
+    if quirks.replay == "reasoning_content":
+        # These makers refuse calls without the field while thinking is on, so it is there even when empty.
+        return {"reasoning_content": message.thinking if own else ""}
+    if quirks.replay == "reasoning_details" and own:
+        details = [d for block in message.content if isinstance(block, Thinking) for d in _details(block)]
+        return {"reasoning_details": details} if details else {}
+    return {}
+
+
+def _details(thinking: Thinking) -> list[Any]:
+    """The details that a reply kept as its signature; none when the signature is of another wire."""
+    try:
+        details = json.loads(thinking.signature or "[]")
+    except ValueError:
+        return []
+    return details if isinstance(details, list) else []
+
+
+def wire_id(id: str, quirks: ChatQuirks) -> str:
+    """`id` in the maker's alphabet and length; one that does not fit becomes its digest, always the same."""
+    fits = _SHORT_ID if quirks.short_ids else _ID
+    if fits.fullmatch(id):
+        return id
+    digest = hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()
+    return digest[:9] if quirks.short_ids else f"call_{digest[:24]}"
+
+
+def wire_name(name: str) -> str:
+    """A tool's name in the wire's alphabet: a model may have called one that does not exist."""
+    return _NOT_NAME.sub("_", name)[:MAX_NAME] or "unknown"
