@@ -9,16 +9,21 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from pydantic_core import to_jsonable_python
 
 from handrail.messages import clean
 
 LINE_LIMIT: Final = 2_000
 """Characters of one line that are drawn; the rest is counted, not shown."""
 
+KEEP: Final = 60_000
+"""Characters of a long text that are kept for looking at, from its beginning and from its end."""
+
 _ZERO_WIDTH_RUN: Final = 6
-"""Marks in a row that stay. Scripts stack three or four; more is done to hide things or to spoil the screen."""
+"""Marks in a row that stay. Scripts stack three or four; more is done to hide or to spoil."""
 
 # A control string (OSC, DCS, SOS, PM, APC) ends where its line ends: an unterminated one hides nothing.
 _SEQUENCE: Final = re.compile(
@@ -132,6 +137,29 @@ def cut_lines(text: str, limit: int = LINE_LIMIT) -> str:
     )
 
 
+def kept(text: str) -> str:
+    """`text` cleaned; of a huge one the beginning and the end, and how much lies between."""
+    if len(text) <= 2 * KEEP:
+        return clean_for_terminal(text)
+    between = plural(len(text) - 2 * KEEP, "character")
+    return "\n".join(
+        (clean_for_terminal(text[:KEEP]), f"… {between} left out …", clean_for_terminal(text[-KEEP:]))
+    )
+
+
+def clean_value(value: Any, cleaner: Callable[[str], str] = clean_for_terminal) -> Any:
+    """A value as JSON would hold it, with each text in it cleaned, keys included."""
+    if isinstance(value, str):
+        return cleaner(value)
+    if value is None or isinstance(value, int | float):
+        return value
+    if isinstance(value, dict):
+        return {cleaner(str(k)): clean_value(v, cleaner) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean_value(v, cleaner) for v in value]
+    return clean_value(to_jsonable_python(value, fallback=str, bytes_mode="base64"), cleaner)
+
+
 class Cleaner:
     """`clean_for_terminal` for text that comes in pieces: a sequence torn between two pieces is held back."""
 
@@ -164,7 +192,7 @@ class Cleaner:
 
 
 class Tail:
-    """The last lines of a live output, cleaned, and how many went before. Costs do not grow with the whole."""
+    """The last lines of a live output, cleaned, and how many went before. Its cost does not grow."""
 
     __slots__ = ("_last", "lines", "total")
     KEEP = 50
@@ -219,6 +247,14 @@ def seconds(value: float) -> str:
     if value < 9.95:
         return f"{value:.1f} s"
     return f"{value:.0f} s" if value < 59.5 else countdown(value)
+
+
+def about(value: float) -> str:
+    """A delay as it is spoken of: `2 s`, `0.5 s`, `42 min`, `5 h`, `1 h 5 min`."""
+    if value < 59.5:
+        return f"{value:.1f}".removesuffix(".0") + " s" if value < 10 else f"{value:.0f} s"
+    hours, minutes = divmod(round(value / 60), 60)
+    return join((f"{hours} h" if hours else "", f"{minutes} min" if minutes else ""), " ")
 
 
 def countdown(value: float) -> str:
