@@ -1,11 +1,24 @@
-"""Errors that a person can mend."""
+"""Errors that a person can mend, and the nearest right name for a wrong one."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 class ConfigError(Exception):
     """Something that a person set is wrong or missing: a setting, a flag, a key, a file, a scenario.
 
-    The message is for that person: what is wrong, where it stands, what to do. It is shown without a traceback
-    and the program ends with exit code 2.
+    The message is for that person: what is wrong, where it stands, what to do. It is shown without a
+    traceback and the program ends with exit code 2.
     """
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """` Did you mean 'run'?` for the known name nearest to `word`, else a sentence with all of them."""
+    import difflib
+
+    names = sorted(known)
+    near = difflib.get_close_matches(word, names, n=1, cutoff=0.55)
+    if near:
+        return f" Did you mean '{near[0]}'?"
+    return f" It may be: {', '.join(names)}." if names else ""

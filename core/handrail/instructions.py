@@ -1,0 +1,68 @@
+"""The instructions in force: the system prompt, the project's own, and where the run works.
+
+They are shown to the person and stand in `run_started`: nothing is told to a model that a person cannot read.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from handrail.errors import ConfigError
+from handrail.events import Instruction
+from handrail.messages import clean
+from handrail.toml_file import short_path
+from handrail.trust import up_to_root
+
+PROJECT_FILES: Final = ("AGENTS.md",)
+LONGEST: Final = 100_000
+"""Characters of one file that count; a longer one is refused rather than cut."""
+
+
+def system_prompt() -> Instruction:
+    """Our system prompt: `handrail/prompts/system.md`."""
+    text = (files("handrail") / "prompts" / "system.md").read_text("utf-8")
+    return Instruction("handrail/prompts/system.md", text.strip())
+
+
+def find(cwd: Path) -> list[Path]:
+    """AGENTS.md of the project, from the root of its repository down to `cwd`: the nearest one comes last."""
+    found = [d / name for d in up_to_root(cwd) for name in PROJECT_FILES if (d / name).is_file()]
+    return found[::-1]
+
+
+def load(cwd: Path, *, trusted: bool, system: Path | None = None) -> tuple[Instruction, ...]:
+    """The instructions for a run in `cwd`. `system` is a file that stands in the place of our prompt.
+
+    The project's own files count only when the folder is `trusted`. Raises ConfigError for a file that cannot be
+    read.
+    """
+    first = _read(system) if system is not None else system_prompt()
+    project = [_read(path) for path in find(cwd)] if trusted else []
+    return (first, *project, _surroundings(cwd))
+
+
+def joined(instructions: Sequence[Instruction]) -> str:
+    """What the model gets: each text behind a line that says where it stands; the first one speaks for itself."""
+    first, *rest = instructions or (Instruction("", ""),)
+    return "\n\n".join([first.text, *(f"# From {one.path}\n\n{one.text}" for one in rest)]).strip()
+
+
+def _surroundings(cwd: Path) -> Instruction:
+    folder = clean(str(cwd.resolve()))
+    return Instruction("the machine", f"Working folder: {folder}\nSystem: {platform.system()} {platform.machine()}")
+
+
+def _read(path: Path) -> Instruction:
+    name = short_path(path)
+    try:
+        text = clean(path.read_text("utf-8", errors="replace")).strip()
+    except OSError as error:
+        words = error.strerror or str(error)
+        raise ConfigError(f"{name}: instructions that cannot be read: {words}. Check the path.") from error
+    if len(text) > LONGEST:
+        raise ConfigError(f"{name}: {len(text):,} characters of instructions. Shorten it to {LONGEST:,}.")
+    return Instruction(name, text)

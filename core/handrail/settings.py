@@ -1,0 +1,265 @@
+"""Settings: one typed model, filled from files, the environment and flags, in that order.
+
+A wrong key or value names the file, the line and the nearest right key. A project's own file may choose how a
+run looks and how far it goes; what could act in a person's name (tools, keys, approvals, servers, commands)
+counts only once the folder is trusted.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
+
+import platformdirs
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from handrail.durations import parse_duration
+from handrail.environment import from_environment, variable
+from handrail.errors import ConfigError, did_you_mean
+from handrail.policy import Approve, Bounds, RecoveryPolicy
+from handrail.providers.base import Effort
+from handrail.toml_file import line_of, read_toml, short_path
+from handrail.trust import is_trusted, up_to_root
+
+Api: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic"]
+Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
+
+PROJECT_FILE: Final = ".handrail.toml"
+NEEDS_TRUST: Final = frozenset(
+    {"api", "approve", "base_url", "hooks", "keys", "models", "providers", "system", "tools"}
+)
+NEVER_FROM_A_PROJECT: Final = frozenset({"trusted"})
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class PriceSettings(_Settings):
+    """US dollars for a million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    cache_read: Annotated[float, Field(ge=0)] = 0.0
+    cache_write: Annotated[float, Field(ge=0)] = 0.0
+
+
+class ModelSettings(_Settings):
+    """What a person knows of a model better than we do. Sizes are in tokens."""
+
+    window: Annotated[int, Field(gt=0)] | None = None
+    max_output: Annotated[int, Field(gt=0)] | None = None
+    price: PriceSettings | None = None
+    images: bool | None = None
+
+
+class ProviderSettings(_Settings):
+    """A provider of one's own, or changes to a built-in one.
+
+    `key` is the key itself, or a command that prints it when it begins with `!`; `key_env` names a variable.
+    """
+
+    base_url: str | None = None
+    api: Api | None = None
+    key: str | None = None
+    key_env: str | None = None
+    default_model: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
+class Hooks(_Settings):
+    """Shell commands that are run when a run needs a person, waits, or ends."""
+
+    on_needs_you: str | None = None
+    on_wait: str | None = None
+    on_finish: str | None = None
+
+
+class Settings(_Settings):
+    """Everything that can be set. Each field has a default, so that an empty file is a good file.
+
+    `models` is keyed by `provider/name`; `keys` maps the id of an action to the keys for it, comma-separated;
+    `system` is a file that replaces the system prompt; `trusted` lists folders whose instructions count.
+    """
+
+    model: str | None = None
+    api: Api | None = None
+    base_url: str | None = None
+    max_output: Annotated[int, Field(gt=0)] | None = None
+    effort: Effort | None = None
+    approve: Approve | None = None
+    tools: Names | None = None
+    system: str | None = None
+    theme: str | None = None
+    bounds: Bounds = Field(default_factory=Bounds)
+    recovery: RecoveryPolicy = Field(default_factory=RecoveryPolicy)
+    hooks: Hooks = Field(default_factory=Hooks)
+    keys: dict[str, str] = Field(default_factory=dict)
+    providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+    trusted: Names = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One place that settings came from. `text` is a file's text, None for the environment and flags."""
+
+    name: str
+    data: dict[str, Any]
+    text: str | None = None
+
+    def place(self, path: tuple[str, ...]) -> str:
+        """Where `path` stands, to begin an error with: a file with its line, a variable, a flag."""
+        if self.text is not None:
+            line = line_of(self.text, path)
+            return f"{self.name}:{line}: '{'.'.join(path)}'" if line else f"{self.name}: '{'.'.join(path)}'"
+        name = variable(path)
+        if self.name == "environment":
+            return name
+        return name.replace("HANDRAIL_", "--").replace("_", "-").lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """The settings in force and where they came from. `held_back`: keys of an untrusted project's file."""
+
+    settings: Settings
+    sources: tuple[Source, ...] = ()
+    held_back: tuple[str, ...] = ()
+
+
+def user_file() -> Path:
+    """The person's own settings file, whether or not it exists."""
+    return platformdirs.user_config_path("handrail", appauthor=False) / "config.toml"
+
+
+def project_file(cwd: Path) -> Path | None:
+    """`.handrail.toml` of the project: the nearest one from `cwd` up to the root of its repository."""
+    return next((f for d in up_to_root(cwd) if (f := d / PROJECT_FILE).is_file()), None)
+
+
+def load(
+    cwd: Path, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
+) -> Loaded:
+    """The settings for a run in `cwd`: the person's file, the project's, variables, `flags` (nested by key).
+
+    Raises ConfigError that names each wrong key and value, with its place, of the first source that has one.
+    """
+    sources = [_checked(_file(user_file()))]
+    held_back: tuple[str, ...] = ()
+    if project := project_file(cwd):
+        shared = _checked(_file(project))
+        trusted = is_trusted(project.parent, also=sources[0].data.get("trusted", ()))
+        refused = NEVER_FROM_A_PROJECT if trusted else NEVER_FROM_A_PROJECT | NEEDS_TRUST
+        held_back = tuple(sorted(refused & shared.data.keys()))
+        kept = {key: value for key, value in shared.data.items() if key not in refused}
+        sources.append(Source(shared.name, kept, shared.text))
+    variables = from_environment(os.environ if env is None else env, Settings)
+    sources.append(_checked(Source("environment", variables)))
+    sources.append(_checked(Source("command line", dict(flags or {}))))
+    merged: dict[str, Any] = {}
+    for source in sources:
+        merged = _merge(merged, source.data)
+    in_force = tuple(source for source in sources if source.data)
+    return Loaded(Settings.model_validate(merged), in_force, held_back)
+
+
+def _file(path: Path) -> Source:
+    if not path.exists():
+        return Source(short_path(path), {}, "")
+    data, text = read_toml(path)
+    return Source(short_path(path), data, text)
+
+
+def _checked(source: Source) -> Source:
+    """`source` with durations as seconds. Each is checked alone, so that an error can name its place."""
+    source = Source(source.name, _durations(source.data), source.text)
+    try:
+        Settings.model_validate(source.data)
+    except ValidationError as error:
+        raise ConfigError("\n".join(_explain(source, error))) from error
+    return source
+
+
+def _explain(source: Source, error: ValidationError) -> Iterator[str]:
+    """A line for each key that is wrong; what the members of a union say is one line."""
+    wrong: dict[tuple[str, ...], list[str]] = {}
+    for one in error.errors(include_url=False):
+        path = _key_in(tuple(str(part) for part in one["loc"]))
+        if one["type"] == "extra_forbidden":
+            path = tuple(str(part) for part in one["loc"])
+            words = f"there is no such key.{did_you_mean(path[-1], _keys_of(path[:-1]))}"
+        elif path[-1] in ("key", "headers"):
+            words = f"{one['msg']}."
+        else:
+            words = f"{one['msg']}, not {one['input']!r}."
+        wrong.setdefault(path, []).append(words)
+    for path, words_of in wrong.items():
+        yield f"{source.place(path)}: {' Or: '.join(words_of)}"
+
+
+def _key_in(path: tuple[str, ...]) -> tuple[str, ...]:
+    """The key that a place in the data belongs to: without indices and the members of a union."""
+    for length in range(1, len(path)):
+        if not _is_table(_annotation(path[:length])):
+            return path[:length]
+    return path
+
+
+def _keys_of(path: tuple[str, ...]) -> list[str]:
+    """The keys that may stand in the table at `path`; none when they are free."""
+    table = _annotation(path)
+    return list(table.model_fields) if _is_model(table) else []
+
+
+def _annotation(path: tuple[str, ...]) -> Any:
+    """The type of what stands at `path`, None where nothing may stand."""
+    here: Any = Settings
+    for part in path:
+        if _is_model(here):
+            here = here.model_fields[part].annotation if part in here.model_fields else None
+        else:
+            here = get_args(here)[1] if get_origin(here) is dict else None
+        if isinstance(here, UnionType):
+            here = next((member for member in get_args(here) if _is_model(member)), here)
+    return here
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _is_table(annotation: Any) -> bool:
+    return _is_model(annotation) or get_origin(annotation) is dict
+
+
+def _durations(data: dict[str, Any]) -> dict[str, Any]:
+    """`data` with durations such as "6h" as seconds, where seconds are asked for."""
+    return {
+        table: {key: _seconds(key, value) for key, value in inner.items()}
+        if table in ("bounds", "recovery") and isinstance(inner, Mapping)
+        else inner
+        for table, inner in data.items()
+    }
+
+
+def _seconds(key: str, value: Any) -> Any:
+    if not key.endswith("_s") or not isinstance(value, str):
+        return value
+    try:
+        return parse_duration(value)
+    except ValueError:
+        return value
+
+
+def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """`above` over `below`, table by table."""
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        merged[key] = _merge(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged
