@@ -1,0 +1,68 @@
+"""The Messages wire: Anthropic's, and what other servers offer in its place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import httpx
+
+from handrail._version import __version__
+from handrail.clock import Clock
+from handrail.providers.anthropic_request import AnthropicQuirks, messages_body
+from handrail.providers.anthropic_stream import MessagesReader
+from handrail.providers.base import ModelInfo, Part, Request
+from handrail.providers.http import Http
+from handrail.providers.reading import read_reply
+
+PATH = "v1/messages"
+VERSION = "2023-06-01"
+
+
+class Anthropic:
+    """A model behind `POST {base_url}/v1/messages`. The base URL does not include `/v1`.
+
+    `api_key` None sends no key. Raises ValueError for a base URL or a key that cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: ModelInfo,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        quirks: AnthropicQuirks | None = None,
+        clock: Clock | None = None,
+        client: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._model = model
+        self._quirks = quirks or AnthropicQuirks()
+        headers = {
+            "content-type": "application/json",
+            "user-agent": f"handrail/{__version__}",
+            "anthropic-version": VERSION,
+        }
+        if api_key:
+            headers["x-api-key"] = api_key
+        base_url = base_url.rstrip("/").removesuffix(f"/{PATH}").removesuffix("/v1")
+        self._http = Http(base_url, headers, provider=model.provider, clock=clock, client=client)
+
+    @property
+    def model(self) -> ModelInfo:
+        return self._model
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know about the connection."""
+        return self._http.warnings
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def stream(self, request: Request) -> AsyncIterator[Part]:
+        """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
+        body = messages_body(self._model, request, self._quirks)
+        async with aclosing(read_reply(self._http, PATH, body, MessagesReader(self._model.name))) as parts:
+            async for part in parts:
+                yield part

@@ -1,0 +1,64 @@
+"""The Responses wire: OpenAI's, and what other servers offer in its place."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+
+import httpx
+
+from handrail._version import __version__
+from handrail.clock import Clock
+from handrail.providers.base import ModelInfo, Part, Request
+from handrail.providers.http import Http
+from handrail.providers.reading import read_reply
+from handrail.providers.responses_request import ResponsesQuirks, output_cap, responses_body
+from handrail.providers.responses_stream import ResponsesReader
+
+PATH = "responses"
+
+
+class OpenAIResponses:
+    """A model behind `POST {base_url}/responses`. The base URL includes `/v1`.
+
+    `api_key` None sends no key. Raises ValueError for a base URL or a key that cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: ModelInfo,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        quirks: ResponsesQuirks | None = None,
+        clock: Clock | None = None,
+        client: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._model = model
+        self._quirks = quirks or ResponsesQuirks()
+        headers = {"content-type": "application/json", "user-agent": f"handrail/{__version__}"}
+        if api_key:
+            headers["authorization"] = f"Bearer {api_key}"
+        base_url = base_url.rstrip("/").removesuffix(f"/{PATH}")
+        self._http = Http(base_url, headers, provider=model.provider, clock=clock, client=client)
+
+    @property
+    def model(self) -> ModelInfo:
+        return self._model
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know about the connection."""
+        return self._http.warnings
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+    async def stream(self, request: Request) -> AsyncIterator[Part]:
+        """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
+        body = responses_body(self._model, request, self._quirks)
+        reader = ResponsesReader(self._model.name, output_cap(self._model, request))
+        async with aclosing(read_reply(self._http, PATH, body, reader)) as parts:
+            async for part in parts:
+                yield part
