@@ -260,7 +260,7 @@ class ChatReader:
 
 
 class _Call:
-    """A call while its fragments come. It begins in the reply at its first argument, when its name is whole."""
+    """A call while its fragments come. It begins in the reply at its first argument: the name is whole."""
 
     def __init__(self, number: int) -> None:
         self.number = number

@@ -1,11 +1,16 @@
-"""What tests of providers share: a server that misbehaves on demand, and the parts of a stream as a list."""
+"""What tests of providers share: a server that misbehaves on demand, and no proxy in between."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
-from mock_server import MockServer
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
+
+from mock_server import MockServer  # noqa: E402
 
 
 @pytest.fixture

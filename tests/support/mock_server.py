@@ -30,8 +30,8 @@ class Received:
 class Answer:
     """What to say to one request.
 
-    `chunks` are written one by one. `framing` tells the client where the body ends. `cut` is what happens behind
-    the last chunk instead of the proper end: the connection closes, is reset, or stays silent.
+    `chunks` are written one by one. `framing` tells the client where the body ends. `cut` is what happens
+    behind the last chunk instead of the proper end: the connection closes, is reset, or stays silent.
     """
 
     chunks: Sequence[bytes]
