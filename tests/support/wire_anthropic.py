@@ -9,7 +9,17 @@ from typing import Any
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 IMAGES = {"image/png", "image/jpeg", "image/gif", "image/webp"}
-KEYS = frozenset("model max_tokens messages stream system tools tool_choice thinking output_config".split())
+KEYS = {
+    "model",
+    "max_tokens",
+    "messages",
+    "stream",
+    "system",
+    "tools",
+    "tool_choice",
+    "thinking",
+    "output_config",
+}
 
 
 def check_anthropic(body: dict[str, Any]) -> None:

@@ -8,9 +8,18 @@ from typing import Any
 
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-KEYS = frozenset(
-    "model input stream store instructions tools tool_choice max_output_tokens include reasoning".split()
-)
+KEYS = {
+    "model",
+    "input",
+    "stream",
+    "store",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "max_output_tokens",
+    "include",
+    "reasoning",
+}
 
 
 def check_responses(body: dict[str, Any]) -> None:
