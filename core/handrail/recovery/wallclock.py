@@ -1,0 +1,233 @@
+"""Moments as people write them: `3pm (Etc/GMT+5)`, `Jul 15 at 12am (Australia/Melbourne)`, `2026-08-01 at 00:00 UTC`.
+
+Rule U2: a clock time without a zone is local; past means tomorrow, unless under two minutes ago; an hour that
+daylight saving skips means the later instant. Pure grammar: `now` and the local zone are handed in.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from email.utils import parsedate_to_datetime
+from zoneinfo import ZoneInfo
+
+from handrail.recovery.durations import LONGEST_S
+
+JUST_PAST_S = 120.0
+"""A clock time that is past by less than this is now; by more, it means tomorrow (rule U2)."""
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_MONTH = r"(?P<month>jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)[a-z]{0,6}\.?"
+_NTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
+_YEAR = r"(?:,?\s{0,2}(?P<year>\d{4})(?!\d|:))?"
+
+_ISO = re.compile(
+    r"(?P<year>\d{4})[-/.](?P<month>\d{1,2})[-/.](?P<day>\d{1,2})(?!\d)"
+    r"(?:(?:T|\s{0,2}(?:,|at|@)?\s{0,2})(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,]\d{1,9})?)?"
+    r"(?:\s?(?P<half>[ap])\.?m\b\.?)?)?",
+    re.IGNORECASE,
+)
+_MONTH_FIRST = re.compile(rf"{_MONTH}\s{{1,2}}{_NTH}{_YEAR}", re.IGNORECASE)
+_DAY_FIRST = re.compile(rf"{_NTH}\s{{1,2}}(?:of\s)?{_MONTH}{_YEAR}", re.IGNORECASE)
+# Month first is the order of the United States, and only they write am and pm behind such a date.
+_SLASHED = re.compile(
+    r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{4}),?\s{1,2}(?P<hour>\d{1,2}):(?P<minute>\d{2})"
+    r"(?::(?P<second>\d{2}))?\s{0,2}(?P<half>[ap])\.?m\b\.?",
+    re.IGNORECASE,
+)
+_DATES = (_ISO, _MONTH_FIRST, _DAY_FIRST, _SLASHED)
+_WEEKDAY = re.compile(
+    r"(?P<weekday>mon|tue|wed|thu|fri|sat|sun)(?:day|sday|nesday|rsday|urday|s|r|rs|nes|ur)?\b\.?",
+    re.IGNORECASE,
+)
+_AHEAD = re.compile(r"(?:(?P<next>tomorrow|明天|明日)|today|tonight|今天|今日)(?![A-Za-z])", re.IGNORECASE)
+_CLOCK = re.compile(
+    r"(?:(?P<hour>\d{1,2})(?::(?P<minute>\d{2})(?::(?P<second>\d{2}))?)?\s{0,2}(?P<half>[ap])\.?m\b\.?"
+    r"|(?P<hour24>[01]?\d|2[0-4]):(?P<minute24>\d{2})(?::(?P<second24>\d{2}))?(?!\d)"
+    r"|(?P<named>midnight|noon)\b)",
+    re.IGNORECASE,
+)
+_GAP = re.compile(r"[\s,]{0,3}(?:at\b|on\b|@|·|∙|-)?[\s,]{0,3}", re.IGNORECASE)
+_OFFSET = re.compile(
+    r"(?:UTC|GMT)?\s?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d{2})?(?!\d)", re.IGNORECASE
+)
+_NAME = re.compile(r"[A-Za-z]{2,20}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
+_ABBREVIATION = re.compile(
+    r"(?:Z|UTC|GMT|[ECMP][SD]?T|CES?T|BST|JST|KST|IST|HKT|SGT|AE[SD]T|北京时间)(?![A-Za-z])"
+)
+_WORDED = re.compile(
+    r"(Pacific|Mountain|Central|Eastern|Beijing)(?:\s(?:Standard|Daylight))?(?:\sTime)?\b", re.IGNORECASE
+)
+
+SHANGHAI = "Asia/Shanghai"
+_ZONES: dict[str, str | float] = {
+    "z": 0.0, "utc": 0.0, "gmt": 0.0, "bst": 1.0, "cet": 1.0, "cest": 2.0, "jst": 9.0, "kst": 9.0, "ist": 5.5,
+    "hkt": 8.0, "sgt": 8.0, "aest": 10.0, "aedt": 11.0, "est": -5.0, "edt": -4.0, "cdt": -5.0, "mst": -7.0,
+    "mdt": -6.0, "pst": -8.0, "pdt": -7.0, "cst": -6.0,
+    "et": "America/New_York", "ct": "America/Chicago", "mt": "America/Denver", "pt": "America/Los_Angeles",
+    "pacific": "America/Los_Angeles", "mountain": "America/Denver", "central": "America/Chicago",
+    "eastern": "America/New_York", "beijing": SHANGHAI, "北京时间": SHANGHAI,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A moment that a text names: seconds since the epoch, never before `now`. `rounded`: only a day was named."""
+
+    at: float
+    rounded: bool = False
+
+
+def zone_named(name: str) -> tzinfo | None:
+    """The IANA zone of that name (`Etc/GMT+5` is UTC−5, as POSIX has it), or None."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        return None
+
+
+def read_moment(text: str, start: int, *, now: float, local: tzinfo) -> Named | None:
+    """The moment that is named exactly at `start` of `text`, or None where nothing readable stands there."""
+    try:
+        return _read(text, start, now, local)
+    except (ValueError, OverflowError, OSError):
+        return None  # a 31 June, a year 0, a moment outside the machine's range
+
+
+def parse_stamp(text: str, *, now: float) -> float | None:
+    """A machine's stamp: RFC 3339, or an HTTP date. Without a zone it is UTC. Stale and absurd ones are None."""
+    text = text.strip()[:64]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(text)
+        except (ValueError, TypeError, IndexError, OverflowError):
+            return None
+    try:
+        return not_stale((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp(), now)
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def parse_epoch(value: float, *, now: float) -> float | None:
+    """An epoch in seconds or in milliseconds, or None where it is stale or absurd (rule U2)."""
+    return not_stale(value / 1000 if value >= 1e11 else value, now)
+
+
+def not_stale(at: float, now: float) -> float | None:
+    """`at`, but not before `now`; None when it is longer past than a clock may be wrong, or absurdly far."""
+    if not now - JUST_PAST_S < at <= now + LONGEST_S:
+        return None
+    return max(at, now)
+
+
+def _read(text: str, start: int, now: float, local: tzinfo) -> Named | None:
+    day = _AHEAD.match(text, start)
+    weekday = _WEEKDAY.match(text, start) if day is None else None
+    named = day or weekday
+    position = _skip_gap(text, named.end()) if named is not None else start
+    for pattern in _DATES:
+        found = pattern.match(text, position)
+        if found is not None:
+            return _on_date(text, found, now, local)
+    clock = _CLOCK.match(text, position)
+    zone = _zone_at(text, clock.end(), local) if clock is not None else None
+    if clock is None or zone is None:
+        return None
+    at, today = _clock_time(clock), datetime.fromtimestamp(now, zone).date()
+    if day is not None:
+        ahead = timedelta(days=1 if day["next"] else 0)
+        return _named(not_stale(_instant(today + ahead, at, zone), now))
+    if weekday is None:
+        return Named(_next(today, at, zone, now, step=1))
+    index = _DAYS.index(weekday["weekday"].lower())
+    return Named(_next(today + timedelta(days=(index - today.weekday()) % 7), at, zone, now, step=7))
+
+
+def _next(day: date, at: time, zone: tzinfo, now: float, step: int) -> float:
+    """The first such moment that is not past, days counted in `step`s; one just past is now."""
+    moment = _instant(day, at, zone)
+    if moment <= now - JUST_PAST_S:
+        moment = _instant(day + timedelta(days=step), at, zone)
+    return max(moment, now)
+
+
+def _on_date(text: str, found: re.Match[str], now: float, local: tzinfo) -> Named | None:
+    parts, end = found.groupdict(), found.end()
+    clock = found if parts.get("hour") is not None else _CLOCK.match(text, _skip_gap(text, end))
+    zone = _zone_at(text, clock.end() if clock is not None else end, local)
+    if zone is None:
+        return None
+    # Only a day: its first moment, and the wider margin.
+    at = _clock_time(clock) if clock is not None else time(0)
+    name = parts["month"].lower()[:3]
+    month = _MONTHS.index(name) + 1 if name in _MONTHS else int(name)
+    day = int(parts["day"])
+    if parts.get("year"):
+        moment = _instant(date(int(parts["year"]), month, day), at, zone)
+    else:
+        moment = _nearest_year(month, day, at, zone, now)
+    return _named(not_stale(moment, now), rounded=clock is None)
+
+
+def _nearest_year(month: int, day: int, at: time, zone: tzinfo, now: float) -> float:
+    """A date without a year is in the nearest one: in December, January is next year and November is past."""
+    year = datetime.fromtimestamp(now, zone).year
+    moments = [_instant(date(y, month, day), at, zone) for y in (year - 1, year, year + 1)]
+    return min(moments, key=lambda moment: abs(moment - now))
+
+
+def _skip_gap(text: str, position: int) -> int:
+    gap = _GAP.match(text, position)
+    return gap.end() if gap is not None else position
+
+
+def _named(at: float | None, rounded: bool = False) -> Named | None:
+    return None if at is None else Named(at, rounded)
+
+
+def _clock_time(found: re.Match[str]) -> time:
+    """The time of day of a match; raises ValueError for one that does not exist (13pm, 25:00)."""
+    parts = found.groupdict()
+    if parts.get("named"):
+        return time(12 if parts["named"].lower() == "noon" else 0)
+    if parts.get("hour24") is not None:
+        hour, minute, second = parts["hour24"], parts["minute24"], parts["second24"]
+        return time(int(hour) % 24, int(minute), int(second or 0))
+    hour, half = int(parts["hour"]), parts.get("half")
+    if half is not None:
+        if not 1 <= hour <= 12:
+            raise ValueError(f"no such hour: {hour}{half}m")
+        hour = hour % 12 + (12 if half.lower() == "p" else 0)
+    return time(hour, int(parts["minute"] or 0), int(parts["second"] or 0))
+
+
+def _instant(day: date, at: time, zone: tzinfo) -> float:
+    """Seconds since the epoch of a wall time.
+
+    fold=0 reads an hour that daylight saving skips with the offset from before, which is the later instant (rule
+    U2), and one that comes twice as its first coming.
+    """
+    return datetime.combine(day, at, zone).timestamp()
+
+
+def _zone_at(text: str, position: int, local: tzinfo) -> tzinfo | None:
+    """The zone written behind a time; `local` where none is; None where one is that nobody knows."""
+    rest = text[position : position + 60].lstrip(" \t")
+    bracket = rest.startswith(("(", "（"))
+    rest = rest.lstrip("(（ ")
+    offset = _OFFSET.match(rest)
+    if offset is not None and (bracket or offset.group()[0] in "+-" or len(offset.group()) > 3):
+        minutes = int(offset["hours"]) * 60 + int(offset["minutes"] or 0)
+        return timezone(timedelta(minutes=minutes if offset["sign"] == "+" else -minutes))
+    name = _NAME.match(rest)
+    if name is not None:
+        return zone_named(name.group())
+    short = _ABBREVIATION.match(rest) or _WORDED.match(rest)
+    if short is not None:
+        known = _ZONES[(short.group(1) if short.re is _WORDED else short.group()).lower()]
+        return zone_named(known) if isinstance(known, str) else timezone(timedelta(hours=known))
+    return local
