@@ -48,6 +48,7 @@ class MockServer:
     def __init__(self) -> None:
         self.requests: list[Received] = []
         self.connections = 0
+        self._arrived = asyncio.Event()
         self.closed_by_client = asyncio.Event()
         self._answers: deque[Answer] = deque()
         self._server: asyncio.Server | None = None
@@ -91,6 +92,11 @@ class MockServer:
         kind = {"content-type": "text/event-stream" if status == 200 else "application/json"}
         self._answers.append(Answer(chunks, status, kind | (headers or {}), framing, cut, head))
 
+    async def arrival(self) -> None:
+        """Wait for the next request."""
+        self._arrived.clear()
+        await self._arrived.wait()
+
     def forget(self) -> None:
         """Drop the answers that are left."""
         self._answers.clear()
@@ -117,6 +123,7 @@ class MockServer:
         headers = {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in head[1:] if line)}
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
         self.requests.append(Received(method, path, headers, raw))
+        self._arrived.set()
         answer = self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
         if answer.head:
             writer.write(_head(answer))

@@ -115,10 +115,13 @@ class Http:
 
     def _open_client(self) -> httpx.AsyncClient:
         if self._client is None:
+            here = is_loopback(self._base.host)
+            plain_here = here and self._base.scheme == "http"  # never meets TLS: the CA bundle is not read
             self._client = httpx.AsyncClient(
+                verify=False if plain_here else httpx.create_ssl_context(),
+                trust_env=not here,
                 timeout=httpx.Timeout(None, connect=CONNECT_S, write=WRITE_S, pool=CONNECT_S),
                 limits=httpx.Limits(max_connections=64, max_keepalive_connections=8, keepalive_expiry=60.0),
-                mounts={f"all://{host}": None for host in ("localhost", "127.0.0.1", "[::1]")},
             )
         return self._client
 

@@ -30,9 +30,10 @@ class EventDecoder:
         self._start = True
         self._event = ""
         self._data: list[str] = []
+        self._data_size = 0
 
     def feed(self, chunk: bytes) -> list[ServerEvent]:
-        """The events that `chunk` completes. Raises ValueError for a line beyond MAX_EVENT bytes."""
+        """The events that `chunk` completes. Raises ValueError for an event beyond MAX_EVENT bytes."""
         chunk = self._with_plain_line_ends(chunk)
         head, newline, tail = chunk.rpartition(b"\n")
         if not newline:
@@ -52,6 +53,7 @@ class EventDecoder:
                     data = self._data[0] if len(self._data) == 1 else "\n".join(self._data)
                     found.append(ServerEvent(self._event, data))
                     self._data = []
+                    self._data_size = 0
                 self._event = ""
             else:
                 self._field(line)
@@ -70,14 +72,20 @@ class EventDecoder:
         if tail:
             self._tail.append(tail)
             self._tail_size += len(tail)
-            if self._tail_size > MAX_EVENT:
-                raise ValueError(f"an event of the stream is larger than {MAX_EVENT // 2**20} MiB")
+            _check_size(self._tail_size)
 
     def _field(self, line: bytes) -> None:
         if line.startswith(b"data:"):
             value = line[6:] if line.startswith(b"data: ") else line[5:]
             self._data.append(value.decode("utf-8", "replace"))
+            self._data_size += len(line)
+            _check_size(self._data_size)
         elif line.startswith(b"event:"):
             self._event = line[6:].removeprefix(b" ").decode("utf-8", "replace")
         elif line == b"data":
             self._data.append("")
+
+
+def _check_size(size: int) -> None:
+    if size > MAX_EVENT:
+        raise ValueError(f"an event of the stream is larger than {MAX_EVENT} bytes")

@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 
-from mock_server import MockServer  # noqa: E402
+from mock_server import MockServer
 
 
 @pytest.fixture
