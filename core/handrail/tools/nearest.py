@@ -1,0 +1,74 @@
+"""What in a file comes nearest to a text that was looked for in vain: help for the next try."""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+
+from handrail.messages import clean
+from handrail.tools.output import cut_line, lines_of
+
+_MAX_LINES = 20_000
+_SHOWN = 30
+_WIDTH = 200
+
+
+def nearest(wanted: str, text: str) -> str:
+    """A sentence with the lines of `text` nearest to `wanted`, and what differs."""
+    old = [line.removesuffix("\r") for line in lines_of(wanted.strip("\n"))] or [wanted]
+    lines = [line.removesuffix("\r") for line in lines_of(text)][:_MAX_LINES]
+    at = _by_equal_lines(old, lines)
+    if at is None:
+        at = _by_likeness(old, lines)
+    if at is None:
+        return "Nothing in it comes near: read it again"
+    found = lines[at : at + len(old)]
+    head = (
+        f"Nearest: line {at + 1:,}" if len(old) == 1 else f"Nearest: lines {at + 1:,} to {at + len(found):,}"
+    )
+    if [line.split() for line in found] == [line.split() for line in old]:
+        head += ", only white space differs"
+    return clean(f"{head}\n{_difference(old, found)}")
+
+
+def _by_equal_lines(old: list[str], lines: list[str]) -> int | None:
+    """Where most lines are equal but for white space around them, in a window as long as `old`."""
+    wanted = Counter(key for line in old if (key := line.strip()))
+    keys = [line.strip() for line in lines]
+    best, at, score = 0, None, 0
+    for end, key in enumerate(keys):
+        score += key in wanted
+        start = end - len(old) + 1
+        if start > 0:
+            score -= keys[start - 1] in wanted
+        if score > best:
+            best, at = score, max(start, 0)
+    if at is None:
+        return None
+    return _aligned(old, keys, at)
+
+
+def _aligned(old: list[str], keys: list[str], at: int) -> int:
+    """The window moved so that the first equal line stands where it stands in `old`."""
+    place = {line.strip(): n for n, line in reversed(list(enumerate(old)))}
+    for n in range(at, min(at + len(old), len(keys))):
+        if keys[n] and keys[n] in place:
+            return max(0, n - place[keys[n]])
+    return at
+
+
+def _by_likeness(old: list[str], lines: list[str]) -> int | None:
+    """Where the line nearest to the longest line of `old` stands."""
+    longest = max(range(len(old)), key=lambda n: len(old[n].strip()))
+    candidates = {line.strip()[:_WIDTH]: n for n, line in reversed(list(enumerate(lines)))}
+    near = difflib.get_close_matches(old[longest].strip()[:_WIDTH], candidates, n=1, cutoff=0.6)
+    return max(0, candidates[near[0]] - longest) if near else None
+
+
+def _difference(old: list[str], found: list[str]) -> str:
+    marks = {" ": " " * 10, "-": "- (yours) ", "+": "+ (file)  "}
+    left, right = ([cut_line(line, _WIDTH) for line in each[:_SHOWN]] for each in (old, found))
+    shown = [marks[line[0]] + line[2:] for line in difflib.ndiff(left, right) if line[0] in marks]
+    if len(old) > _SHOWN:
+        shown.append(f"… {len(old) - _SHOWN:,} more lines")
+    return "\n".join(shown)

@@ -1,0 +1,123 @@
+"""Paths as a model writes them: found, shown, and held against the working folder (rule H5)."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.messages import clean
+from handrail.tools.base import ToolContext, ToolError
+from handrail.tools.output import one_line
+
+_TRUSTED = "tools.own_files"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One path. `path` is absolute, as written; `real` has its symlinks resolved; `inside` says that this
+    lies in the working folder."""
+
+    path: Path
+    real: Path
+    root: Path
+    inside: bool
+
+    @property
+    def shown(self) -> str:
+        """For people and the model: relative to the working folder where it lies in it, one line."""
+        return one_line(
+            name_of(_relative(self.path, self.root) or _relative(self.real, self.root) or str(self.path))
+        )
+
+    @property
+    def exact(self) -> str:
+        """For an approval that is to hold for this very file, whatever name it is reached by."""
+        return name_of(_relative(self.real, self.root) or str(self.real))
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """What a preview says of it: the real path when it lies outside the working folder."""
+        return () if self.inside else (name_of(str(self.real)),)
+
+
+def locate(text: str, ctx: ToolContext) -> Place:
+    """The place that `text` names. Relative to `ctx.cwd`; `~` is expanded, a leading `@` (a mention) dropped.
+
+    Looks at the disk (symlinks, names that were cleaned for the model), changes nothing, never raises: what
+    is wrong with a path comes out where it is used.
+    """
+    root = Path(os.path.realpath(ctx.cwd))
+    written = Path(os.path.normpath(ctx.cwd / _written(text, ctx.cwd)))
+    if within := _relative(written, ctx.cwd):
+        written = root / within
+    path = _undo_clean(written)
+    real = Path(os.path.realpath(path))
+    return Place(path, real, root, real.is_relative_to(root) or str(real) in own_files(ctx))
+
+
+def own_files(ctx: ToolContext) -> set[str]:
+    """Files outside the working folder that our own tools made for the model to read: kept output."""
+    files: set[str] = ctx.memory.setdefault(_TRUSTED, set())
+    return files
+
+
+def name_of(entry: str) -> str:
+    """A file name in a listing: one line, what is no text replaced."""
+    return clean(entry).replace("\n", "\\n").replace("\r", "\\r")
+
+
+def missing(place: Place) -> ToolError:
+    """The error for a path that is not there, with the names nearest to it."""
+    parent, name = place.path.parent, place.path.name
+    while not parent.is_dir() and parent != parent.parent:
+        parent, name = parent.parent, parent.name
+    try:
+        names = {name_of(each.name): each.name for each in sorted(parent.iterdir())}
+    except OSError:
+        names = {}
+    lower = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(clean(name).lower(), lower, n=3, cutoff=0.6)
+    found = [parent / names[lower[each]] for each in near]
+    hint = ", ".join(name_of(_relative(p, place.root) or str(p)) + ("/" if p.is_dir() else "") for p in found)
+    return ToolError(f"{place.shown}: no such file or folder" + (f". Near it: {hint}" if hint else ""))
+
+
+def explain(error: OSError, shown: str) -> ToolError:
+    """An error of the operating system in one line."""
+    return ToolError(f"{shown}: {error.strerror or error}")
+
+
+def _relative(path: Path, root: Path) -> str | None:
+    return path.relative_to(root).as_posix() if path.is_relative_to(root) else None
+
+
+def _written(text: str, cwd: Path) -> str:
+    text = text.strip() or "."
+    if text.startswith("@") and not os.path.lexists(cwd / text.split("/", 1)[0]):
+        text = text[1:] or "."
+    return os.path.expanduser(text)  # noqa: PTH111 - an unknown `~user` stays as it is instead of raising
+
+
+def _undo_clean(path: Path) -> Path:
+    """The path whose cleaned form is `path`, where there is exactly one: file names need not be UTF-8, and a
+    listing shows U+FFFD for what is none."""
+    if "�" not in str(path) or os.path.lexists(path):
+        return path
+    found = Path(path.anchor)
+    for part in path.parts[1:]:
+        names = [part] if os.path.lexists(found / part) else list(_named(found, part))
+        if len(names) != 1:
+            return path
+        found /= names[0]
+    return found
+
+
+def _named(folder: Path, cleaned: str) -> Iterator[str]:
+    try:
+        names = [each.name for each in folder.iterdir()]
+    except OSError:
+        return
+    yield from (name for name in names if clean(name) == cleaned)
