@@ -46,7 +46,7 @@ class Clock(ABC):
     async def sleep_until(self, when: float) -> None:
         """Return at the moment `when`. Cancelling ends it at once."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = self.call_at(when, lambda: done.done() or done.set_result(None))
+        timer = self.call_at(when, lambda: None if done.done() else done.set_result(None))
         try:
             await done
         finally:

@@ -88,8 +88,13 @@ class CallInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerCounts:
-    """What recovery has spent in this user request (rule R11)."""
+class Ledger:
+    """What recovery has spent in this user request (rule R11).
+
+    `retries`, `polls` and `unbroken` (requests of recovery) belong to one unbroken failure, as does `limited_since`, the
+    moment of its first usage limit; a good reply clears them. `tail` says that the one question after a terminating
+    batch was asked (rule R6).
+    """
 
     continues: int = 0
     resumes: int = 0
@@ -98,6 +103,8 @@ class LedgerCounts:
     guided_waits: int = 0
     compactions: int = 0
     unbroken: int = 0
+    limited_since: Moment | None = None
+    tail: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,12 +164,13 @@ class MessageDelta(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFinished(_Event):
-    """The reply, whole or as far as it came. It supersedes its deltas."""
+    """The reply, whole or as far as it came. It supersedes its deltas. `cost` in dollars, None while unknown."""
 
     message: AssistantMessage
     type: Literal["message_finished"] = "message_finished"
     purpose: Literal["task", "summary"] = "task"
     seconds: float = 0.0
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,8 +272,8 @@ class Decided(_Event):
     omits: bool = False
     failure: Failure | None = None
     evidence: dict[str, Any] = field(default_factory=dict)
-    before: LedgerCounts = field(default_factory=LedgerCounts)
-    after: LedgerCounts = field(default_factory=LedgerCounts)
+    before: Ledger = field(default_factory=Ledger)
+    after: Ledger = field(default_factory=Ledger)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,10 +305,13 @@ class WaitStarted(_Event):
     polls: int | None = None
 
 
+WaitHow: TypeAlias = Literal["elapsed", "skipped", "stopped", "steered", "recovery_off"]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitEnded(_Event):
     type: Literal["wait_ended"] = "wait_ended"
-    how: Literal["elapsed", "skipped", "stopped", "steered", "recovery_off"] = "elapsed"
+    how: WaitHow = "elapsed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

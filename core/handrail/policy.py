@@ -48,7 +48,14 @@ class RecoveryPolicy(_Policy):
     stream_retries: Annotated[int, Field(ge=0)] = 6
     retries: Annotated[int, Field(ge=0)] = 3
     retry_base_s: Delay = 2.0
-    resume_delays_s: Annotated[tuple[Delay, ...], Field(min_length=1, strict=False)] = (5.0, 5.0, 5.0, 10.0, 10.0, 10.0)
+    resume_delays_s: Annotated[tuple[Delay, ...], Field(min_length=1, strict=False)] = (
+        5.0,
+        5.0,
+        5.0,
+        10.0,
+        10.0,
+        10.0,
+    )
     long_hint_s: Delay = 60.0
     checkpoint_max_chars: Annotated[int, Field(ge=0, le=64_000)] = 12_000
     tool_tail: bool = True

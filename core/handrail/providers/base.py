@@ -114,4 +114,3 @@ class Provider(Protocol):
     def stream(self, request: Request) -> AsyncIterator[Part]:
         """Ask once. Parts as they arrive, `Finished` last."""
         ...
-

@@ -8,10 +8,10 @@ groups included) before it lets the cancellation pass, and leaves words about wh
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 from handrail.clock import Clock
 from handrail.messages import Content, Text, ToolCall
@@ -65,12 +65,30 @@ class Preview:
     outside: tuple[str, ...] = ()
 
 
+class AskPerson(Protocol):
+    """Ask the person something in mid-tool; the answer's words come back, secret ones too (rule H3).
+
+    Raises ToolError when the person cannot, and holds the call open when nobody is there (rule H4).
+    """
+
+    def __call__(
+        self,
+        needed: str,
+        *,
+        kind: str = "information",
+        where: str = "",
+        tried: str = "",
+        secret: bool = False,
+    ) -> Awaitable[str]: ...
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
 
     `progress(text)` shows live output (more text, not the whole). `env` is the environment for child processes,
     without the keys of providers. `memory` is shared by all tools of a session and lives as long as it does.
+    `ask` reaches the person; None where a tool runs outside a session.
     """
 
     cwd: Path
@@ -79,6 +97,7 @@ class ToolContext:
     progress: Callable[[str], None] = lambda text: None
     env: Mapping[str, str] | None = None
     memory: dict[str, Any] = field(default_factory=dict)
+    ask: AskPerson | None = None
     left: list[str] = field(default_factory=list)
 
     def leave(self, words: str) -> None:

@@ -1,0 +1,110 @@
+"""Compaction: older turns become a summary, the newest stay whole (rule R14). Pure functions; the run makes the request.
+
+Sizes are estimates in tokens, four characters each, except where a reply told the real size of its context.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handrail import events as ev
+from handrail.loop.stage import Stamp
+from handrail.messages import AssistantMessage, Image, Message, Text, ToolMessage, UserMessage
+from handrail.providers.base import ModelInfo, Request
+
+KEEP_SHARE = 0.25  # of the window, for the newest turns
+KEEP_TOKENS = 20_000  # where the window is unknown
+CHARS = 4
+IMAGE_TOKENS = 1_500
+_CLIP = 4_000  # characters of one tool result in the text to summarise
+
+_SYSTEM = (
+    "You summarise the work of an agent so that it can go on without the older messages. Write plainly and keep: what "
+    "the person asked for, in their words; decisions and their reasons; files, commands and facts that matter, "
+    "exactly; what failed; what is still to do. Do not invent anything and do not continue the work."
+)
+_INTRO = "[Summary of the older messages, which are left out.]"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`older` messages become a summary, the rest stays; `before` and `rest` are token estimates."""
+
+    older: int
+    kept: int
+    before: int
+    rest: int
+
+
+def tokens(message: Message) -> int:
+    """An estimate of the tokens of a message."""
+    total = 4
+    for block in message.content:
+        if isinstance(block, Image):
+            total += IMAGE_TOKENS
+        else:
+            text = block.raw if hasattr(block, "raw") else block.text
+            total += len(text) // CHARS + 1
+    return total
+
+
+def overfull(messages: Sequence[Message], window: int | None, cap: int | None) -> bool:
+    """Whether the next request is known not to fit: the last reply told its size, and what came after adds to it."""
+    if window is None:
+        return False
+    after = 0
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage) and message.usage is not None:
+            reserve = min(cap or 0, window // 10)
+            return message.usage.context + message.usage.output + after > window - reserve
+        after += tokens(message)
+    return False
+
+
+def plan(messages: Sequence[Message], window: int | None) -> Plan:
+    """What to summarise. Cuts only where a turn begins, so that no call is parted from its result."""
+    starts = [i for i, m in enumerate(messages) if not isinstance(m, ToolMessage)]
+    sizes = [tokens(m) for m in messages]
+    total = sum(sizes)
+    budget = min(int(window * KEEP_SHARE) if window else KEEP_TOKENS, total // 2)
+    cut = len(messages)
+    for start in reversed(starts):
+        newest = cut == len(messages) and start > 0
+        if start == 0 or not (newest or sum(sizes[start:]) <= budget):
+            break
+        cut = start
+    return Plan(cut, len(messages) - cut, total, sum(sizes[cut:]))
+
+
+def request(older: Sequence[Message], model: ModelInfo) -> Request:
+    """The request for a summary of `older`: one message of plain text, no tools."""
+    told = "\n\n".join(_told(m) for m in older)
+    if model.window is not None:
+        told = _middle_out(told, int(model.window * 0.6) * CHARS)
+    text = f"Summarise this work so far:\n\n<work>\n{told}\n</work>"
+    return Request((UserMessage((Text(text),), origin="note"),), _SYSTEM, (), model.max_output)
+
+
+def finished(plan: Plan, summary: str, stamp: Stamp) -> ev.CompactionFinished:
+    """The event that puts the summary in place."""
+    text = f"{_INTRO}\n\n{summary.strip()}"
+    after = plan.rest + len(text) // CHARS
+    return ev.CompactionFinished(
+        **stamp, ok=True, summary=text, kept=plan.kept, before=plan.before, after=after
+    )
+
+
+def _told(message: Message) -> str:
+    if isinstance(message, UserMessage):
+        return f"person: {message.text}"
+    if isinstance(message, ToolMessage):
+        return f"result of {message.name}: {_middle_out(message.text, _CLIP)}"
+    calls = "".join(f"\ncalls {c.name} {_middle_out(c.raw, _CLIP)}" for c in message.calls)
+    return f"agent: {message.text}{calls}"
+
+
+def _middle_out(text: str, cap: int) -> str:
+    if len(text) <= cap:
+        return text
+    return f"{text[: cap * 6 // 10]}\n[…]\n{text[-(cap * 4 // 10) :]}"

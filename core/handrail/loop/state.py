@@ -1,0 +1,259 @@
+"""Where a run stands: a fold over its events (house: everything is made from events).
+
+The live run and a resumed one take the same path: what an event changes, it changes here. So resuming keeps every
+counter by construction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from handrail import events as ev
+from handrail.messages import AssistantMessage, Usage
+from handrail.policy import Bounds
+from handrail.recovery import ledger as ledgers
+
+
+class RunState:
+    """Counters, ledger, queue and open questions of the run at hand."""
+
+    def __init__(self) -> None:
+        self.bounds = Bounds()
+        self.recovery_on: bool | None = None
+        self.queue = Queue()
+        self.questions: dict[str, ev.HumanRequested] = {}
+        self.approvals: dict[str, ev.ApprovalRequested] = {}
+        self.patterns: set[str] = set()
+        self.poor_compactions = 0
+        self.prompt = ""
+        self._begin()
+
+    def _begin(self) -> None:
+        self.requests = 0
+        self.attempts = 0
+        self.usage = Usage()
+        self.cost: float | None = 0.0
+        self.submitted: ev.Submission | None = None
+        self.judged: dict[str, ev.Submission] = {}
+        self.ledger = ledgers.fresh()
+        self.pending: ev.Ledger | None = None
+        self.wait: ev.WaitStarted | None = None
+        self.must_compact = False
+        self.last: AssistantMessage | None = None
+        self.last_purpose = "task"
+        self.finished: ev.RunFinished | None = None
+        self.interrupted = False
+        self.running = False
+        self.active_s = 0.0
+        self._mark: float | None = None
+
+    @property
+    def held(self) -> bool:
+        """The run's wall clock holds: a person or a limit is waited for (rules L3, H2)."""
+        return bool(self.questions or self.approvals) or (
+            self.wait is not None and self.wait.decision == "wait"
+        )
+
+    def active(self, now: float) -> float:
+        """Seconds of wall clock that count for the deadline, up to `now` (rule L3)."""
+        if self._mark is None or self.held or not self.running:
+            return self.active_s
+        return self.active_s + max(0.0, now - self._mark)
+
+    def apply(self, event: ev.Event) -> None:
+        """Take one event in."""
+        handler = _HANDLERS.get(type(event))
+        if handler is None:
+            return
+        if self._mark is not None and self.running and not self.held:
+            self.active_s += max(0.0, event.at - self._mark)
+        self._mark = event.at
+        handler(self, event)
+
+    def _run_started(self, event: ev.RunStarted) -> None:
+        if event.resumed:
+            self.finished = None
+            self.interrupted = False
+            self.wait = None
+        else:
+            self._begin()
+            self.prompt = event.prompt
+        self.running = True
+        self.bounds = Bounds(
+            max_turns=event.max_turns,
+            max_attempts=event.max_attempts,
+            deadline_s=event.deadline_s,
+            max_total_tokens=event.max_total_tokens,
+            max_cost=event.max_cost,
+        )
+
+    def _turn_started(self, event: ev.TurnStarted) -> None:
+        self.requests += 1
+        if self.pending is not None:
+            self.ledger, self.pending = self.pending, None
+
+    def _message_finished(self, event: ev.MessageFinished) -> None:
+        message = event.message
+        self.last, self.last_purpose = message, event.purpose
+        self.usage += message.usage or Usage()
+        known = self.cost is not None and event.cost is not None
+        self.cost = self.cost + event.cost if known else None  # type: ignore[operator]
+        if event.purpose == "task" and is_good(message):
+            self.ledger = ledgers.after_good_reply(self.ledger)
+
+    def _tool_batch_finished(self, event: ev.ToolBatchFinished) -> None:
+        if not event.ends:
+            self.ledger = ledgers.after_tool_turn(self.ledger)
+
+    def _submission(self, event: ev.Submission) -> None:
+        self.judged[event.call_id] = event
+        if not event.accepted:
+            self.attempts = event.attempt
+        elif self.submitted is None:
+            self.submitted = event
+
+    def _decided(self, event: ev.Decided) -> None:
+        self.pending = None if event.decision in ("ask", "finish") else event.after
+        if event.decision == "compact":
+            self.must_compact = True
+
+    def _wait_started(self, event: ev.WaitStarted) -> None:
+        self.wait = event
+
+    def _wait_ended(self, event: ev.WaitEnded) -> None:
+        self.wait = None
+
+    def _human_requested(self, event: ev.HumanRequested) -> None:
+        self.questions[event.id] = event
+
+    def _human_answered(self, event: ev.HumanAnswered) -> None:
+        self.questions.pop(event.id, None)
+
+    def _approval_requested(self, event: ev.ApprovalRequested) -> None:
+        self.approvals[event.id] = event
+
+    def _approval_answered(self, event: ev.ApprovalAnswered) -> None:
+        self.approvals.pop(event.id, None)
+        if event.how == "session" and event.pattern is not None:
+            self.patterns.add(event.pattern)
+
+    def _queue_changed(self, event: ev.QueueChanged) -> None:
+        self.queue = Queue(event.steering, event.follow_ups)
+
+    def _steered(self, event: ev.Steered) -> None:
+        self.queue = self.queue.without(event.id)
+        if event.kind == "follow_up":
+            self.ledger = ledgers.fresh()
+            self.pending = None
+        else:
+            self.ledger = ledgers.after_user_message(self.ledger)
+            if self.pending is not None:
+                self.pending = ledgers.after_user_message(self.pending)
+
+    def _settings_changed(self, event: ev.SettingsChanged) -> None:
+        changed: dict[str, Any] = {
+            name: getattr(event, name)
+            for name in ("max_turns", "deadline_s", "max_total_tokens", "max_cost")
+            if getattr(event, name) is not None
+        }
+        if changed:
+            self.bounds = self.bounds.model_copy(update=changed)
+        if event.recovery is not None:
+            self.recovery_on = event.recovery
+
+    def _compaction_finished(self, event: ev.CompactionFinished) -> None:
+        self.must_compact = False
+        if event.ok:
+            poor = event.after > POOR_GAIN * event.before
+            self.poor_compactions = self.poor_compactions + 1 if poor else 0
+
+    def _run_finished(self, event: ev.RunFinished) -> None:
+        self.finished = event
+        self.running = False
+
+    def _run_interrupted(self, event: ev.RunInterrupted) -> None:
+        self.interrupted = True
+        self.running = False
+
+
+POOR_GAIN = 0.8  # a compaction that leaves more than this gained under 20 % (rule R14)
+
+
+class Queue:
+    """Messages of a person that wait, in order. Immutable."""
+
+    __slots__ = ("follow_ups", "steering")
+
+    def __init__(
+        self, steering: tuple[ev.QueuedMessage, ...] = (), follow_ups: tuple[ev.QueuedMessage, ...] = ()
+    ) -> None:
+        self.steering, self.follow_ups = steering, follow_ups
+
+    def __bool__(self) -> bool:
+        return bool(self.steering or self.follow_ups)
+
+    @property
+    def all(self) -> tuple[ev.QueuedMessage, ...]:
+        return self.steering + self.follow_ups
+
+    def find(self, id: str) -> ev.QueuedMessage | None:
+        return next((m for m in self.all if m.id == id), None)
+
+    def with_steering(self, message: ev.QueuedMessage) -> Queue:
+        return Queue((*self.steering, message), self.follow_ups)
+
+    def with_follow_up(self, message: ev.QueuedMessage) -> Queue:
+        return Queue(self.steering, (*self.follow_ups, message))
+
+    def without(self, id: str) -> Queue:
+        return self._map(lambda lane: tuple(m for m in lane if m.id != id))
+
+    def edited(self, id: str, text: str) -> Queue:
+        return self._map(lambda lane: tuple(replace(m, text=text) if m.id == id else m for m in lane))
+
+    def moved(self, id: str, offset: int) -> Queue:
+        """The message `offset` places later (earlier when negative) in its own lane."""
+
+        def move(lane: tuple[ev.QueuedMessage, ...]) -> tuple[ev.QueuedMessage, ...]:
+            index = next((i for i, m in enumerate(lane) if m.id == id), None)
+            if index is None:
+                return lane
+            rest = [m for m in lane if m.id != id]
+            rest.insert(max(0, index + offset), lane[index])
+            return tuple(rest)
+
+        return self._map(move)
+
+    def _map(self, change: Callable[[tuple[ev.QueuedMessage, ...]], tuple[ev.QueuedMessage, ...]]) -> Queue:
+        return Queue(change(self.steering), change(self.follow_ups))
+
+
+def is_good(message: AssistantMessage) -> bool:
+    """A good reply: stop or tool_use, and not empty (rules, Words)."""
+    if message.stop_reason not in ("stop", "tool_use"):
+        return False
+    return bool(message.calls) or bool(message.text.strip())
+
+
+_HANDLERS: dict[type, Callable[[RunState, Any], None]] = {
+    ev.RunStarted: RunState._run_started,
+    ev.TurnStarted: RunState._turn_started,
+    ev.MessageFinished: RunState._message_finished,
+    ev.ToolBatchFinished: RunState._tool_batch_finished,
+    ev.Submission: RunState._submission,
+    ev.Decided: RunState._decided,
+    ev.WaitStarted: RunState._wait_started,
+    ev.WaitEnded: RunState._wait_ended,
+    ev.HumanRequested: RunState._human_requested,
+    ev.HumanAnswered: RunState._human_answered,
+    ev.ApprovalRequested: RunState._approval_requested,
+    ev.ApprovalAnswered: RunState._approval_answered,
+    ev.QueueChanged: RunState._queue_changed,
+    ev.Steered: RunState._steered,
+    ev.SettingsChanged: RunState._settings_changed,
+    ev.CompactionFinished: RunState._compaction_finished,
+    ev.RunFinished: RunState._run_finished,
+    ev.RunInterrupted: RunState._run_interrupted,
+}

@@ -1,0 +1,159 @@
+"""The scripted provider: answers that were written down, streamed on the run's own clock. No key, no network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from handrail.clock import Clock
+from handrail.messages import AssistantMessage, Failure, StopReason, Usage, text_of
+from handrail.providers.assemble import Assembler
+from handrail.providers.base import (
+    CallDelta,
+    CallStarted,
+    Finished,
+    ModelInfo,
+    Part,
+    Request,
+    TextDelta,
+    ThinkingDelta,
+)
+
+PIECE = 12  # characters of a delta
+OUT_OF_REPLIES = "scenario has no more replies"
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedCall:
+    """A call of a scripted reply. `raw` is the JSON text of its arguments, whether it parses or not."""
+
+    tool: str
+    raw: str
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedReply:
+    """One answer. `breaks` are the words of the error that ends its stream; `failure` answers without a stream.
+
+    `times` is how many requests in all it answers; None for every further one. `takes_s` is how long it streams.
+    """
+
+    text: str = ""
+    thinking: str = ""
+    redacted: str | None = None
+    signature: str | None = None
+    calls: Sequence[ScriptedCall] = ()
+    stop: StopReason | None = None
+    stop_detail: str | None = None
+    usage: Usage | None = None
+    breaks: str | None = None
+    failure: Failure | None = None
+    takes_s: float = 0.0
+    times: int | None = 1
+
+
+@dataclass(slots=True)
+class ScriptedProvider:
+    """Plays replies in order. `requests` keeps what was asked, for expectations."""
+
+    replies: Sequence[ScriptedReply]
+    clock: Clock
+    model: ModelInfo = field(default_factory=lambda: ModelInfo("scripted/demo"))
+    requests: list[Request] = field(default_factory=list)
+    _at: int = 0
+    _used: int = 0
+
+    async def stream(self, request: Request) -> AsyncIterator[Part]:
+        """Answer with the next reply (see `Provider`)."""
+        self.requests.append(request)
+        reply = self._next()
+        if reply is None:
+            yield self._failed(
+                Assembler(self.model.name), Failure(OUT_OF_REPLIES, "scripted", "response", 400)
+            )
+            return
+        if reply.failure is not None:
+            if reply.takes_s:
+                await self.clock.sleep(reply.takes_s)
+            yield self._failed(Assembler(self.model.name), reply.failure)
+            return
+        assembler = Assembler(self.model.name)
+        pieces = self._pieces(reply)
+        pause = reply.takes_s / len(pieces) if pieces else 0.0
+        if not pieces and reply.takes_s:
+            await self.clock.sleep(reply.takes_s)
+        for part in pieces:
+            if pause:
+                await self.clock.sleep(pause)
+            _take(assembler, part)
+            yield part
+        if reply.signature is not None:
+            assembler.close()
+            assembler.thinking("", signature=reply.signature)
+        if reply.redacted is not None:
+            assembler.redacted(reply.redacted)
+        if reply.breaks is not None:
+            yield self._failed(assembler, Failure(reply.breaks, self.model.provider, "stream"), reply.usage)
+            return
+        stop = reply.stop or ("tool_use" if reply.calls else "stop")
+        usage = reply.usage or _counted(request, reply)
+        yield Finished(assembler.message(stop, usage=usage, stop_detail=reply.stop_detail))
+
+    def _next(self) -> ScriptedReply | None:
+        if self._at >= len(self.replies):
+            return None
+        reply = self.replies[self._at]
+        self._used += 1
+        if reply.times is not None and self._used >= reply.times:
+            self._at, self._used = self._at + 1, 0
+        return reply
+
+    def _failed(self, assembler: Assembler, failure: Failure, usage: Usage | None = None) -> Finished:
+        return Finished(assembler.message("error", failure=failure, usage=usage))
+
+    def _pieces(self, reply: ScriptedReply) -> list[Part]:
+        parts: list[Part] = [ThinkingDelta(p) for p in _cut(reply.thinking)]
+        parts += [TextDelta(p) for p in _cut(reply.text)]
+        for index, call in enumerate(reply.calls):
+            id = f"call_{len(self.requests)}_{index + 1}" if call.id is None else call.id
+            parts.append(CallStarted(index, id, call.tool))
+            parts += [CallDelta(index, p) for p in _cut(call.raw)]
+        return parts
+
+
+def _take(assembler: Assembler, part: Part) -> None:
+    if isinstance(part, TextDelta):
+        assembler.text(part.text)
+    elif isinstance(part, ThinkingDelta):
+        assembler.thinking(part.text)
+    elif isinstance(part, CallStarted):
+        assembler.call(part.index, part.id, part.name)
+    elif isinstance(part, CallDelta):
+        assembler.arguments(part.index, part.text)
+
+
+def _cut(text: str) -> list[str]:
+    return [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
+
+
+def _counted(request: Request, reply: ScriptedReply) -> Usage:
+    """Usage counted from the text, four characters a token."""
+    asked = len(request.system) + sum(len(searchable(m)) for m in request.messages)
+    said = len(reply.text) + len(reply.thinking) + sum(len(c.raw) for c in reply.calls)
+    return Usage(asked // 4 + 1, said // 4 + 1)
+
+
+def searchable(message: Any) -> str:
+    """Message, thinking, argument and result text of a message of a request."""
+    if isinstance(message, AssistantMessage):
+        calls = [json.dumps(c.arguments, ensure_ascii=False) for c in message.calls]
+        return "\n".join([message.thinking, message.text, *calls])
+    return text_of(message.content)
+
+
+def arguments_text(args: Mapping[str, Any]) -> str:
+    """Arguments as a model would write them."""
+    return json.dumps(args, ensure_ascii=False, default=str)

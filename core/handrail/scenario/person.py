@@ -1,0 +1,114 @@
+"""The person of a scenario: acts when the moment of an entry comes, through the same commands as anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from handrail import events as ev
+from handrail.clock import Timer
+from handrail.human.desk import Asked
+from handrail.scenario.file import PersonPart
+from handrail.session import Session
+
+
+class ScriptedPerson:
+    """Plays `entries` on a session. An ask that no entry answers finds nobody there (rule H4).
+
+    `thinks_s` is how long the person takes over a question or an approval, in seconds of the run's clock; 0 answers at
+    once.
+    """
+
+    def __init__(self, entries: Sequence[PersonPart], thinks_s: float = 0.0) -> None:
+        self._left = list(entries)
+        self._thinks_s = thinks_s
+        self._session: Session | None = None
+        self._wait: ev.WaitStarted | None = None
+        self._timers: list[Timer] = []
+        self._asked: set[str] = set()
+
+    def attend(self, session: Session) -> None:
+        """Watch `session` and act on it."""
+        self._session = session
+        session.listen(self._on_event)
+
+    def attended(self, asked: Asked) -> bool:
+        """Whether an entry answers this."""
+        return asked.id in self._asked or self._find(_moment(asked)) is not None
+
+    def _on_event(self, event: ev.Event) -> None:
+        if isinstance(event, ev.HumanRequested | ev.ApprovalRequested):
+            self._on_ask(event)
+        elif isinstance(event, ev.WaitStarted):
+            self._wait = event
+            self._on_wait(event)
+        elif isinstance(event, ev.WaitEnded):
+            self._wait = None
+            for timer in self._timers:
+                timer.cancel()
+            self._timers.clear()
+        elif isinstance(event, ev.TurnStarted):
+            self._on_turn(event.turn or 0)
+
+    def _on_ask(self, asked: Asked) -> None:
+        entry = None if asked.id in self._asked else self._find(_moment(asked))
+        if entry is None:
+            return
+        self._left.remove(entry)
+        self._asked.add(asked.id)
+        self._soon(self._thinks_s, lambda: self._do(entry, asked.id))
+
+    def _on_wait(self, wait: ev.WaitStarted) -> None:
+        while self._wait is wait and (entry := self._find("wait")) is not None:
+            self._left.remove(entry)
+            self._do(entry)
+            if entry.do in ("skip", "stop", "recovery_off"):
+                return
+        late = next((e for e in self._left if e.when.startswith("wait:")), None)
+        if late is not None:
+            self._timers.append(self._in(float(late.when[5:-1]), lambda: self._late(late, wait)))
+
+    def _late(self, entry: PersonPart, wait: ev.WaitStarted) -> None:
+        if self._wait is wait and entry in self._left:
+            self._left.remove(entry)
+            self._do(entry)
+            self._on_wait(wait)
+
+    def _on_turn(self, turn: int) -> None:
+        for entry in [e for e in self._left if e.when.startswith("turn:") and int(e.when[5:]) <= turn]:
+            self._left.remove(entry)
+            self._do(entry)
+
+    def _find(self, moment: str) -> PersonPart | None:
+        return next((e for e in self._left if e.when == moment), None)
+
+    def _soon(self, seconds: float, act: Callable[[], None]) -> None:
+        if seconds > 0:
+            self._in(seconds, act)
+        else:
+            act()
+
+    def _in(self, seconds: float, act: Callable[[], None]) -> Timer:
+        assert self._session is not None
+        return self._session.clock.call_later(seconds, act)
+
+    def _do(self, entry: PersonPart, id: str = "") -> None:
+        session = self._session
+        assert session is not None
+        acts: dict[str, Callable[[], object]] = {
+            "resolve": lambda: session.answer(id, "resolved", entry.text),
+            "answer": lambda: session.answer(id, "answered", entry.text),
+            "decline": lambda: session.answer(id, "declined", entry.text),
+            "approve": lambda: session.approve(id, "once", entry.text),
+            "approve_session": lambda: session.approve(id, "session", entry.text),
+            "deny": lambda: session.approve(id, "deny", entry.text),
+            "skip": session.skip_wait,
+            "stop": session.stop,
+            "steer": lambda: session.steer(entry.text),
+            "follow_up": lambda: session.follow_up(entry.text),
+            "recovery_off": lambda: session.set_recovery(False),
+        }
+        acts[entry.do]()
+
+
+def _moment(asked: Asked) -> str:
+    return "approval" if isinstance(asked, ev.ApprovalRequested) else "human"
