@@ -222,7 +222,8 @@ class Themes:
         """Read the files that are new or changed since the last look."""
         found, now = Reload(), self._stamps()
         for path in self._seen.keys() - now.keys():
-            if path.stem not in handrail_themes.NAMES and self.sources.pop(path.stem, None):
+            if path.stem in self.sources and path.stem not in handrail_themes.NAMES:
+                del self.sources[path.stem]
                 found.gone.append(path.stem)
         for path, stamp in sorted(now.items()):
             if self._seen.get(path) != stamp:

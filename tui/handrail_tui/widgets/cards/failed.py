@@ -1,0 +1,84 @@
+"""«Failed for good»: what went wrong, in the provider's words and in ours, and what to do about it (R15)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from handrail.clock import Clock
+from handrail.events import RunFinished
+from handrail_tui.text import clean_for_terminal, cut_lines, one_line
+from handrail_tui.widgets.cards.base import Accent, Card
+from handrail_tui.widgets.cards.chosen import AnotherModel, EditKey, Finish, RetryNow
+from handrail_tui.widgets.cards.guard import InputGuard
+from handrail_tui.widgets.cards.parts import hms, local_time, styled
+
+_CLASSES = {
+    "auth": "the provider does not accept the key",
+    "billing": "the account cannot pay for it",
+    "content_filter": "the provider's filter stopped it",
+    "context_overflow": "it does not fit into the model's window",
+    "output_truncated": "the reply was cut off",
+    "invalid_request": "the provider does not accept the request",
+    "empty": "the reply was empty",
+    "transient": "the provider kept failing",
+    "usage_limit": "a usage limit is reached",
+    "unknown": "for a reason that is not known",
+}
+
+
+class FailedCard(Card):
+    """The class of the failure in plain words, the error as it came, and advice."""
+
+    ACCENT: ClassVar[Accent] = "rejected"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("r", "retry", "try again", id="failed.retry"),
+        Binding("m", "model", "another model", id="failed.model"),
+        Binding("k", "key", "edit the key", id="failed.key"),
+        Binding("x", "finish", "stop here", id="failed.finish"),
+    ]
+
+    def __init__(
+        self, finished: RunFinished, clock: Clock, guard: InputGuard | None = None, *, advice: str = ""
+    ) -> None:
+        """`advice` says what a person can do about it."""
+        super().__init__(clock, guard)
+        self.finished, self.advice = finished, advice
+
+    def head(self) -> Content:
+        f = self.finished
+        if f.outcome == "no-submit":
+            return self.title("No value", "the model ended without a submission")
+        name = f.class_ or "unknown"
+        title = "Usage limit" if f.outcome == "usage-limit" else "Failed for good"
+        return self.title(title, _CLASSES.get(name, one_line(name, 40).replace("_", " ")))
+
+    def body(self) -> Iterable[Widget]:
+        f, now = self.finished, self.clock.now()
+        if error := clean_for_terminal(f.error or "").strip():
+            yield Static(styled(cut_lines(error), "$dim"), classes="card--error")
+        if f.until is not None:
+            words = f"it ends at {local_time(f.until, now)}, in {hms(f.until - now)}: longer than max_wait"
+            yield Static(styled(words), classes="card--until")
+        if advice := clean_for_terminal(self.advice).strip():
+            yield Static(styled(cut_lines(advice)), classes="card--advice")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return self.finished.class_ in ("auth", "billing") if action == "key" else True
+
+    def action_retry(self) -> None:
+        self.choose(RetryNow())
+
+    def action_model(self) -> None:
+        self.choose(AnotherModel())
+
+    def action_key(self) -> None:
+        self.choose(EditKey())
+
+    def action_finish(self) -> None:
+        self.choose(Finish())

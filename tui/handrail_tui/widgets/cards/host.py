@@ -1,0 +1,111 @@
+"""The place of the cards, above the composer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from handrail.clock import Clock
+from handrail_tui.widgets.cards import Card, Facts, Subject, by_urgency, card_for
+from handrail_tui.widgets.cards.guard import InputGuard
+
+
+class _Composer(Protocol):
+    """What a host needs of the composer."""
+
+    def type_character(self, character: str) -> None: ...
+
+
+class CardHost(Vertical):
+    """Shows the most urgent of the open subjects, and brings keys to its card.
+
+    `show` may be called after every event: a card stays as long as its subject is the most urgent one,
+    half-typed answers included. The composer calls `offer` with a key that was pressed while it was empty.
+    """
+
+    DEFAULT_CSS = """
+    CardHost { height: auto; width: 1fr; }
+    CardHost.-empty { display: none; }
+    """
+
+    def __init__(self, clock: Clock, guard: InputGuard | None = None, *, id: str | None = None) -> None:
+        super().__init__(id=id, classes="-empty")
+        self._clock = clock
+        self.guard = guard or InputGuard()
+        self.card: Card | None = None
+        self._subject: Subject | None = None
+        self._home: Widget | None = None
+        self._composer: _Composer | None = None
+
+    def compose(self) -> ComposeResult:
+        yield from ()
+
+    def home(self, widget: Widget, composer: _Composer | None = None) -> None:
+        """Where the keyboard goes when a card that had it is gone; and who takes letters no card wants."""
+        self._home, self._composer = widget, composer
+
+    def show(self, subjects: Iterable[Subject], facts: Facts | None = None) -> Card | None:
+        """Bring the card in line with what is open now."""
+        waiting = by_urgency(subjects)
+        subject = waiting[0] if waiting else None
+        if subject != self._subject:
+            self._swap(subject, facts)
+        if self.card is not None and self.card.behind != len(waiting) - 1:
+            self.card.behind = len(waiting) - 1
+            if self.card.is_mounted:
+                self.card.repaint()
+        return self.card
+
+    def _swap(self, subject: Subject | None, facts: Facts | None) -> None:
+        if self.card is not None:
+            focused = self.app.focused
+            if focused is not None and self.card in focused.ancestors_with_self and self._home is not None:
+                self._home.focus()
+            self.card.remove()
+        self._subject = subject
+        self.card = card_for(subject, self._clock, self.guard, facts) if subject is not None else None
+        self.set_class(self.card is None, "-empty")
+        if self.card is not None:
+            self.mount(self.card)
+
+    # Keys ---------------------------------------------------------------------------------------------------
+
+    def wants(self, key: str) -> bool:
+        """Whether the card would act on `key`, pressed in an empty composer."""
+        return self.card is not None and self.card.is_mounted and self.card.wants(key)
+
+    def offer(self, key: str) -> bool:
+        """Give `key` to the card; True when it took it."""
+        return self.card is not None and self.card.is_mounted and self.card.press(key)
+
+    def reachable(self, bare: bool) -> None:
+        """Say whether bare keys reach the card: not while the composer holds text."""
+        if self.card is not None and self.card.reachable != bare:
+            self.card.reachable = bare
+            if self.card.is_mounted:
+                self.card.repaint()
+
+    def take_focus(self) -> bool:
+        """Give the keyboard to the card, if there is one."""
+        if self.card is None:
+            return False
+        self.card.focus()
+        return True
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter that the focused card does not know was meant for the composer: nothing typed is lost."""
+        if self.app.focused is not self.card or self._home is None:
+            return
+        if event.key in ("tab", "shift+tab", "ctrl+down"):
+            event.stop()
+            event.prevent_default()
+            self._home.focus()
+        elif event.is_printable and event.character and self._composer is not None:
+            event.stop()
+            self._home.focus()
+            self._composer.type_character(event.character)

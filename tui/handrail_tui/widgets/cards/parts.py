@@ -1,0 +1,83 @@
+"""Small things that cards share: a bar, moments and durations in words, a line for typing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import ClassVar
+
+from textual import events
+from textual.app import RenderResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.message import Message
+from textual.widget import Widget
+from textual.widgets import Input
+
+from handrail_tui.text import clean_for_terminal
+
+_DAY_S = 86_400.0
+
+
+def styled(text: str, style: str = "") -> Content:
+    """`text` as content: whatever stands in it is text, never markup."""
+    return Content.styled(text, style) if style else Content(text)
+
+
+def hms(seconds: float) -> str:
+    """A long countdown: `0:38:07`, `26:00:00`; whole seconds, rounded up so that 0:00:00 means now."""
+    whole = max(0, -int(-seconds // 1))
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def local_time(moment: float, now: float) -> str:
+    """When, on the local clock: `12:48:32`, with the day where it is not within the next twelve hours."""
+    then, today = datetime.fromtimestamp(moment), datetime.fromtimestamp(now)
+    if then.date() == today.date() or 0 <= moment - now < _DAY_S / 2:
+        return f"{then:%H:%M:%S}"
+    if 0 <= moment - now < 6 * _DAY_S:
+        return f"{then:%a %H:%M:%S}"
+    return f"{then:%Y-%m-%d %H:%M}"
+
+
+def bar(width: int, share: float, style: str) -> Content:
+    """A bar of `width` cells with `share` (0 to 1) of it done. Done is heavy, the rest light."""
+    done = round(width * min(1.0, max(0.0, share)))
+    return styled("━" * done, style) + styled("─" * (width - done), "$line")
+
+
+class Countdown(Widget):
+    """One line: words, a bar in the room that is left, words. `refresh` draws it anew from the clock."""
+
+    MIN_BAR, MAX_BAR = 8, 44
+
+    def __init__(self, style: str, parts: Callable[[], tuple[Content, float | None, Content]]) -> None:
+        """`parts` gives the words before, the share that is over (None: no bar) and the words behind."""
+        super().__init__(classes="card--countdown")
+        self._style, self._parts = style, parts
+
+    def render(self) -> RenderResult:
+        before, share, behind = self._parts()
+        room = self.size.width - before.cell_length - behind.cell_length - 6
+        if share is not None and room >= self.MIN_BAR:
+            before = before + "   " + bar(min(room, self.MAX_BAR), share, self._style)
+        return before + "   " + behind if behind.plain else before
+
+
+class CardInput(Input):
+    """A line for typing inside a card. Enter hands it in, esc takes it away, nothing else leaves it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "back", id="card.input.back")]
+
+    class GivenUp(Message):
+        """Esc was pressed."""
+
+    def action_give_up(self) -> None:
+        self.post_message(self.GivenUp())
+
+    def _on_paste(self, event: events.Paste) -> None:
+        # Textual keeps the first line only; here nothing that was pasted is lost.
+        event.prevent_default()
+        event.stop()
+        if text := " ".join(clean_for_terminal(event.text).split("\n")).strip():
+            self.insert_text_at_cursor(text)
