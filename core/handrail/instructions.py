@@ -37,8 +37,7 @@ def find(cwd: Path) -> list[Path]:
 def load(cwd: Path, *, trusted: bool, system: Path | None = None) -> tuple[Instruction, ...]:
     """The instructions for a run in `cwd`. `system` is a file that stands in the place of our prompt.
 
-    The project's own files count only when the folder is `trusted`. Raises ConfigError for a file that cannot be
-    read.
+    Project files count only when the folder is `trusted`. ConfigError: a file cannot be read.
     """
     first = _read(system) if system is not None else system_prompt()
     project = [_read(path) for path in find(cwd)] if trusted else []
@@ -46,14 +45,16 @@ def load(cwd: Path, *, trusted: bool, system: Path | None = None) -> tuple[Instr
 
 
 def joined(instructions: Sequence[Instruction]) -> str:
-    """What the model gets: each text behind a line that says where it stands; the first one speaks for itself."""
+    """What the model gets: each text under a line that says where it stands, but for the first one."""
     first, *rest = instructions or (Instruction("", ""),)
     return "\n\n".join([first.text, *(f"# From {one.path}\n\n{one.text}" for one in rest)]).strip()
 
 
 def _surroundings(cwd: Path) -> Instruction:
     folder = clean(str(cwd.resolve()))
-    return Instruction("the machine", f"Working folder: {folder}\nSystem: {platform.system()} {platform.machine()}")
+    return Instruction(
+        "the machine", f"Working folder: {folder}\nSystem: {platform.system()} {platform.machine()}"
+    )
 
 
 def _read(path: Path) -> Instruction:

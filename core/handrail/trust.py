@@ -10,10 +10,13 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 import platformdirs
 
 from handrail.errors import ConfigError
+
+_LISTS: Final = ("trusted", "refused")
 
 
 def up_to_root(folder: Path) -> Iterator[Path]:
@@ -31,41 +34,49 @@ def project_root(folder: Path) -> Path:
 
 def is_trusted(folder: Path, *, also: Iterable[str] = ()) -> bool:
     """Whether `folder` or one above it is trusted. `also`: folders that the person's own settings name."""
-    known = {Path(p).expanduser().resolve() for p in also} | set(trusted_folders())
+    known = {Path(p).expanduser().resolve() for p in also} | _kept()["trusted"]
     folder = folder.resolve()
     return any(place in known for place in (folder, *folder.parents))
 
 
-def trusted_folders() -> list[Path]:
-    """The folders that were trusted with `trust`."""
-    try:
-        kept = json.loads(_file().read_text("utf-8"))
-    except (OSError, ValueError):
-        return []
-    return [Path(p) for p in kept if isinstance(p, str)] if isinstance(kept, list) else []
+def is_refused(folder: Path) -> bool:
+    """Whether a person was asked about `folder` and said no; nobody asks again."""
+    return folder.resolve() in _kept()["refused"]
 
 
 def trust(folder: Path) -> None:
     """Trust `folder` and everything in it. Raises ConfigError when that cannot be kept."""
-    _keep({*trusted_folders(), folder.resolve()})
+    _keep(folder, "trusted")
 
 
 def distrust(folder: Path) -> None:
-    """Take the trust in `folder` back. Raises ConfigError when that cannot be kept."""
-    _keep(set(trusted_folders()) - {folder.resolve()})
+    """Take the trust in `folder` back, or refuse it. Raises ConfigError when that cannot be kept."""
+    _keep(folder, "refused")
 
 
 def _file() -> Path:
     return platformdirs.user_state_path("handrail", appauthor=False) / "trusted.json"
 
 
-def _keep(folders: Iterable[Path]) -> None:
-    file = _file()
+def _kept() -> dict[str, set[Path]]:
+    try:
+        data = json.loads(_file().read_text("utf-8"))
+    except (OSError, ValueError):
+        data = {}
+    lists = data if isinstance(data, dict) else {}
+    return {name: {Path(p) for p in lists.get(name, []) if isinstance(p, str)} for name in _LISTS}
+
+
+def _keep(folder: Path, where: str) -> None:
+    """Put `folder` into the list `where` and take it from the other one; the file is replaced as a whole."""
+    folder, file = folder.resolve(), _file()
+    lists = {name: paths - {folder} for name, paths in _kept().items()}
+    lists[where].add(folder)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handle, path = tempfile.mkstemp(".json", "trusted-", file.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as out:
-            json.dump(sorted(str(f) for f in folders), out, indent=1)
+            json.dump({name: sorted(map(str, paths)) for name, paths in lists.items()}, out, indent=1)
         Path(path).replace(file)
     except OSError as error:
         raise ConfigError(f"{file} cannot be written: {error.strerror}. Mend its rights.") from error

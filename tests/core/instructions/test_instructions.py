@@ -24,7 +24,17 @@ def project(tmp_path: Path) -> Path:
 def test_R13_the_prompt_tells_the_model_how_to_report_what_only_a_person_can_do() -> None:
     text = instructions.system_prompt().text
     assert "`ask_human`" in text and "HUMAN REQUIRED: <kind>: <what is needed>" in text
-    for kind in ("captcha", "login", "2fa", "payment", "permission", "physical", "decision", "information", "other"):
+    for kind in (
+        "captcha",
+        "login",
+        "2fa",
+        "payment",
+        "permission",
+        "physical",
+        "decision",
+        "information",
+        "other",
+    ):
         assert kind in text
     assert "what you can find out yourself" in text
 

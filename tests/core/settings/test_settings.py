@@ -126,7 +126,9 @@ def test_a_file_that_is_no_text(place: Path) -> None:
 def test_a_nearly_right_variable_is_refused_and_a_foreign_one_is_not(place: Path) -> None:
     message = error(place, env={"HANDRAIL_MAX_TURN": "3"})
     assert message.startswith("HANDRAIL_MAX_TURN:") and "HANDRAIL_MAX_TURNS" in message
-    assert settings.load(place, env={"HANDRAIL_SITE_PACKAGE_MIRROR": "x", "HANDRAIL_API_KEY": "k"}).sources == ()
+    assert (
+        settings.load(place, env={"HANDRAIL_SITE_PACKAGE_MIRROR": "x", "HANDRAIL_API_KEY": "k"}).sources == ()
+    )
 
 
 def test_a_wrong_variable_and_a_wrong_flag_are_named_as_the_person_wrote_them(place: Path) -> None:

@@ -1,0 +1,126 @@
+"""The command line: finds the command, runs it, and turns whatever went wrong into one clear error.
+
+Commands are imported when they are asked for, so that `handrail --help` costs no more than click.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from handrail._version import __version__
+from handrail.errors import ConfigError, did_you_mean
+from handrail_tui import faults
+
+
+class Entry(NamedTuple):
+    """A command that is not imported yet: where it stands, and its line in the help."""
+
+    target: str
+    help: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "run": Entry("handrail_tui.commands.run:run", "One run: a task for a model with tools, in a folder."),
+    "step": Entry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
+    "demo": Entry("handrail_tui.commands.demo:demo", "Play a scenario: no key, no network."),
+    "check": Entry("handrail_tui.commands.check:check", "Play scenarios and hold what they expect."),
+    "doctor": Entry("handrail_tui.commands.doctor:doctor", "What works here, and what to do."),
+    "models": Entry("handrail_tui.commands.models:models", "Models that can be reached from here."),
+    "themes": Entry("handrail_tui.commands.themes:themes", "Colour themes, and how to choose one."),
+    "config": Entry("handrail_tui.commands.config:config", "The settings: where, which, edit; trust."),
+}
+
+
+class LazyGroup(click.Group):
+    """Commands are imported on use. A folder in the place of a command opens the home screen there."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        entry = COMMANDS.get(cmd_name)
+        return _load(entry.target) if entry else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        command = self.get_command(ctx, word)
+        if command is not None:
+            return word, command, args[1:]
+        if _is_folder(word):
+            return "home", _load("handrail_tui.commands.home:home"), args
+        raise click.UsageError(f"There is no command or folder '{word}'.{did_you_mean(word, COMMANDS)}", ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+
+def _load(target: str) -> click.Command:
+    module, _, name = target.partition(":")
+    command = getattr(importlib.import_module(module), name)
+    assert isinstance(command, click.Command)
+    return command
+
+
+def _is_folder(word: str) -> bool:
+    try:
+        return Path(word).is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    subcommand_metavar="[DIR | COMMAND …]",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, "-V", "--version", message="handrail %(version)s")
+@click.pass_context
+def main(ctx: click.Context) -> Any:
+    """Supervise agents from the terminal: a bounded loop, recovery you can see, people in the loop.
+
+    \b
+    handrail                             home; a new run works in this folder
+    handrail ./shop                      home; a new run works in ./shop
+    handrail demo                        what it looks like: no key, no network
+    handrail run "fix the flaky test"    one run, in this folder
+    handrail run --help                  the options of a command, with examples
+    """
+    if ctx.invoked_subcommand is None:
+        return ctx.invoke(_load("handrail_tui.commands.home:home"))
+    return None
+
+
+def run(args: list[str]) -> int:
+    """Run the command line and return the exit code (rules.md, exit codes)."""
+    if "_HANDRAIL_COMPLETE" in os.environ:
+        main.main(args, "handrail")  # a shell asks for completions; click answers and exits
+    try:
+        # Not click's own `main`: it would answer a closed pipe and Ctrl-C in its own way.
+        with main.make_context("handrail", list(args)) as ctx:
+            result = main.invoke(ctx)
+        sys.stdout.flush()
+        return result if isinstance(result, int) else 0
+    except click.exceptions.Exit as end:
+        return end.exit_code
+    except click.ClickException as error:
+        return faults.usage(error)
+    except ConfigError as error:
+        return faults.config(str(error))
+    except (click.Abort, KeyboardInterrupt):
+        return 130
+    except BrokenPipeError:
+        return faults.reader_went_away()
+    except Exception as error:
+        if os.environ.get("HANDRAIL_DEBUG"):
+            raise
+        return faults.unexpected(error)

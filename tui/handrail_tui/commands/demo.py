@@ -1,0 +1,123 @@
+"""`handrail demo`: see what it looks like, without a key and without a network."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from handrail.errors import ConfigError, did_you_mean
+from handrail_tui.exit_codes import CANCELLED, OK, of_signal
+from handrail_tui.text import one_line
+
+if TYPE_CHECKING:
+    from handrail.events import Event
+    from handrail.scenario import Scenario
+
+_THINKS_S: Final = 4.0
+"""How long the person of a scenario takes to answer, where somebody watches and may be faster."""
+
+
+@click.command()
+@click.argument("name", required=False, metavar="[NAME | FILE]")
+@click.option(
+    "--speed", type=click.FloatRange(0, min_open=True), default=1.0, metavar="N", help="Times as fast."
+)
+@click.option("--list", "only_list", is_flag=True, help="Only list the demos.")
+@click.option("--plain", is_flag=True, help="Words line by line.")
+@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line.")
+def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: bool) -> int:
+    """Play a scenario: no key, no network, nothing outside a temporary folder.
+
+    On a terminal it plays on the screen, a wait takes at most 10 s, and you may answer, steer and stop. Without
+    one, or with --json, the run is printed at once. Without NAME there is a list to choose from.
+
+    \b
+    handrail demo
+    handrail demo --list
+    handrail demo --speed 4 first-run
+    handrail demo --json my-scenario.toml
+    """
+    from handrail import scenario
+
+    if as_json and plain:
+        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    demos = _demos()
+    if only_list:
+        _show(demos)
+        return OK
+    watched = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    file = _find(name, demos) if name else _choose(demos, watched)
+    return _play(scenario.load(file), speed if watched else None, plain, as_json)
+
+
+def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> int:
+    """Play it: at `speed` for somebody who watches, at once where `speed` is None."""
+    from handrail.clock import ScaledClock, VirtualClock
+    from handrail.scenario.play import session_for, working_folder
+    from handrail_tui import headless
+    from handrail_tui.task import Task
+
+    clock = VirtualClock() if speed is None else ScaledClock(speed)
+    manner = headless.Manner.of(json=as_json, stream=sys.stdout)
+    with working_folder(chosen) as cwd:
+        session = session_for(
+            chosen,
+            clock,
+            cwd=cwd,
+            thinks_s=0.0 if speed is None else _THINKS_S,
+            attended=lambda asked: speed is not None,
+        )
+        if speed is not None and not plain:
+            from handrail_tui.app import run_session
+
+            return _code(run_session(session, chosen.prompt))
+        return _code(asyncio.run(headless.play(session, Task(chosen.prompt), manner)))
+
+
+def _code(last: Event | None) -> int:
+    """A demo that was shown is a success, whatever the run in it came to."""
+    if last is not None and last.type == "run_interrupted":
+        return of_signal(last.signal)
+    stopped = (
+        last is not None and last.type == "run_finished" and last.outcome == "cancelled" and last.stopped
+    )
+    return CANCELLED if stopped else OK
+
+
+def _demos() -> dict[str, Path]:
+    """The demos that come with the program, by name, in their order."""
+    with as_file(files("handrail_tui") / "demos") as folder:
+        return {path.stem.lstrip("0123456789").lstrip("-"): path for path in sorted(folder.glob("*.toml"))}
+
+
+def _find(name: str, demos: dict[str, Path]) -> Path:
+    if name in demos:
+        return demos[name]
+    path = Path(name)
+    if path.exists() or path.suffix == ".toml":
+        return path
+    raise ConfigError(f"there is no demo and no file '{name}'.{did_you_mean(name, demos)}")
+
+
+def _choose(demos: dict[str, Path], watched: bool) -> Path:
+    """The first demo where nobody can choose; else the one whose number is typed."""
+    paths = list(demos.values())
+    if not watched or len(paths) == 1:
+        return paths[0]
+    _show(demos)
+    number = click.prompt("\nWhich one", type=click.IntRange(1, len(paths)), default=1)
+    return paths[int(number) - 1]
+
+
+def _show(demos: dict[str, Path]) -> None:
+    from handrail import scenario
+
+    for number, (name, path) in enumerate(demos.items(), 1):
+        one = scenario.load(path)
+        click.echo(f"{number:>2}  {name:<18} {one_line(one.title, 60)}")
+        click.echo(f"    {'':<18} {one_line(one.about, 200)}")

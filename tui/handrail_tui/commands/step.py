@@ -1,0 +1,52 @@
+"""`handrail step`: text in, a value out, for scripts."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any, Final
+
+import click
+
+from handrail_tui.options import RunOptions, run_options
+
+TURNS: Final = 8
+"""Requests at most where nobody set a bound: a step is small."""
+
+
+@click.command()
+@click.argument("prompt", required=False)
+@run_options
+def step(prompt: str | None, **said: Any) -> int:
+    """Text in, one schema-valid value out: as JSON on stdout, and nothing else there.
+
+    The rest goes to stderr. The shape of the value is checked, not its truth. Exit codes: see `handrail run`.
+
+    \b
+    handrail step --schema verdict.json "Is tests/checkout flaky? Look."
+    handrail step --schema mytypes:Verdict --tools read,grep "Is tests/checkout flaky?"
+    git diff | handrail step --schema review.json "review this" | jq .findings
+    """
+    from handrail_tui import exit_codes, headless, launch
+    from handrail_tui.lines import Out, safe_json
+    from handrail_tui.task import read_task
+
+    options = RunOptions(**said)
+    if options.json and options.plain:
+        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    if options.schema is None:
+        raise click.UsageError("A step needs the shape of its value: --schema FILE.json or module:Type.")
+    task = read_task(prompt)
+    manner = headless.Manner.of(json=options.json, stream=sys.stderr)
+    if manner.asks:
+        launch.ask_for_trust(options.folder)
+    session = launch.make_session(options, attended=manner.asks or options.hold, default_turns=TURNS)
+    last = asyncio.run(headless.play(session, task, manner))
+    if last.type == "run_finished" and last.outcome == "submitted":
+        out = Out(sys.stdout)
+        out.line(safe_json(last.value, indent=2 if out.terminal else None))
+        if out.closed:
+            from handrail_tui import faults
+
+            return faults.reader_went_away()
+    return exit_codes.of_run(last)

@@ -1,0 +1,55 @@
+"""A run without a screen: lines out, signals and typed answers in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from handrail import events as ev
+from handrail_tui import faults, signals
+from handrail_tui.ask import Prompter, Typed
+from handrail_tui.lines import JsonLines, Out
+from handrail_tui.plain import Plain
+from handrail_tui.task import Task
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run speaks: JSON or words, to which stream, and whether a person at this terminal is asked."""
+
+    json: bool
+    stream: TextIO
+    asks: bool
+
+    @classmethod
+    def of(cls, *, json: bool, stream: TextIO) -> Manner:
+        """Words on a terminal with somebody at its keys ask; JSON, pipes and logs never do (rules H4, H5)."""
+        return cls(json, stream, asks=not json and stream.isatty() and sys.stdin.isatty())
+
+    def listener(self, out: Out) -> ev.Listener:
+        """What writes the events to `out`."""
+        if self.json:
+            return JsonLines(out)
+        return Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
+
+
+async def play(session: Session, task: Task, manner: Manner) -> ev.RunFinished | ev.RunInterrupted:
+    """Run the task; every event is a line. Signals and a reader that goes away end it as rule J7 says."""
+    out = Out(manner.stream, gone=lambda: session.suspend("SIGPIPE"))
+    session.listen(manner.listener(out))
+    prompter = Prompter(session, out, Typed()) if manner.asks else None
+    if prompter is not None:
+        session.listen(prompter)
+    try:
+        with signals.handled(session):
+            return await session.run(task.prompt, context=task.context)
+    finally:
+        if prompter is not None:
+            prompter.close()
+        if out.closed and manner.stream is sys.stdout:
+            faults.reader_went_away()

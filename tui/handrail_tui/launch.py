@@ -1,0 +1,121 @@
+"""From options and settings to a session that is ready to run."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from handrail import instructions, settings, trust
+from handrail.errors import ConfigError
+from handrail.toml_file import short_path
+from handrail_tui import faults
+from handrail_tui.options import RunOptions
+from handrail_tui.text import one_line
+
+if TYPE_CHECKING:
+    from handrail.clock import Clock
+    from handrail.providers.base import Provider
+    from handrail.session import Session
+
+NO_MODEL = """\
+no model is set up yet. One of these is enough:
+
+  a key in the environment        export ANTHROPIC_API_KEY=…   (or OPENAI_API_KEY, OPENROUTER_API_KEY, …)
+                                  handrail run "what to do"
+  a server on this machine        handrail run --model ollama/qwen3 "what to do"
+  any OpenAI-style server         handrail run --base-url http://127.0.0.1:8000/v1 --model my/NAME "…"
+  a model to keep                 handrail config edit         (model = "provider/name")
+
+`handrail models` lists what can be reached from here, `handrail doctor` says what is missing.
+`handrail demo` needs none of it."""
+
+
+def make_session(
+    options: RunOptions, *, attended: bool, default_turns: int | None = None, clock: Clock | None = None
+) -> Session:
+    """The session that the options and the settings ask for. `default_turns` holds where nobody set a bound.
+
+    Raises ConfigError and click.UsageError, before anything is spent.
+    """
+    from handrail.clock import RealClock
+    from handrail.output import load_output
+    from handrail.session import Session
+    from handrail.tools import builtin_tools
+
+    cwd = options.folder
+    clock = clock or RealClock()
+    loaded = settings.load(cwd, flags=options.flags())
+    chosen = loaded.settings
+    bounds = chosen.bounds
+    if default_turns is not None and "max_turns" not in bounds.model_fields_set:
+        bounds = bounds.model_copy(update={"max_turns": default_turns})
+    system = None if chosen.system is None else Path(chosen.system).expanduser()
+    trusted = trust.is_trusted(trust.project_root(cwd), also=chosen.trusted)
+    if not trusted:
+        _tell_untrusted(cwd, loaded)
+    tools = builtin_tools() if chosen.tools is None else builtin_tools(chosen.tools)
+    try:
+        return Session(
+            make_provider(chosen, clock),
+            tools=tools,
+            cwd=cwd,
+            instructions=instructions.load(cwd, trusted=trusted, system=system),
+            bounds=bounds,
+            recovery=chosen.recovery,
+            approve=chosen.approve,
+            clock=clock,
+            output=load_output(options.schema, Path.cwd()) if options.schema else None,
+            attended=attended,
+            max_output=chosen.max_output,
+            effort=chosen.effort,
+        )
+    except ValueError as error:  # what a session refuses: two tools of one name, a cost bound without a price
+        raise ConfigError(str(error)) from error
+
+
+def make_provider(chosen: settings.Settings, clock: Clock) -> Provider:
+    """The provider for the model of the settings, else for the first key found. Raises ConfigError."""
+    from handrail.providers import catalog
+
+    name = chosen.model or catalog.default_model(os.environ, chosen.providers)
+    if name is None:
+        raise ConfigError(NO_MODEL)
+    resolved = catalog.resolve(
+        name,
+        api=chosen.api,
+        base_url=chosen.base_url,
+        environ=os.environ,
+        provider_settings=chosen.providers,
+        model_settings=chosen.models,
+    )
+    return catalog.make_provider(resolved, clock)
+
+
+def ask_for_trust(cwd: Path) -> None:
+    """On a terminal: ask once whether a project that brings instructions or weighty settings is trusted."""
+    root = trust.project_root(cwd)
+    loaded = settings.load(cwd)
+    if trust.is_trusted(root, also=loaded.settings.trusted) or trust.is_refused(root):
+        return
+    if brings := _brings(cwd, loaded):
+        question = one_line(f"{short_path(root)} brings {brings}. Do you trust this folder?", 500)
+        if click.confirm(question, default=False, err=True):
+            trust.trust(root)
+        else:
+            trust.distrust(root)
+
+
+def _tell_untrusted(cwd: Path, loaded: settings.Loaded) -> None:
+    if brings := _brings(cwd, loaded):
+        faults.say(f"note: {brings} of this project is not used until you say: handrail config trust")
+
+
+def _brings(cwd: Path, loaded: settings.Loaded) -> str:
+    """What a project would add if it were trusted, in words."""
+    parts = sorted({path.name for path in instructions.find(cwd)})
+    if loaded.held_back:
+        parts.append(f"{settings.PROJECT_FILE} ({', '.join(loaded.held_back)})")
+    return " and ".join(parts)
