@@ -91,8 +91,8 @@ class CallInfo:
 class Ledger:
     """What recovery has spent in this user request (rule R11).
 
-    `retries`, `polls` and `unbroken` (requests of recovery) belong to one unbroken failure, as does `limited_since`, the
-    moment of its first usage limit; a good reply clears them. `tail` says that the one question after a terminating
+    `retries`, `polls` and `unbroken` (requests of recovery) belong to one unbroken failure, as does `limited_since`,
+    the moment of its first usage limit; a good reply clears them. `tail` says that the one question after a terminating
     batch was asked (rule R6).
     """
 

@@ -1,4 +1,4 @@
-"""Compaction: older turns become a summary, the newest stay whole (rule R14). Pure functions; the run makes the request.
+"""Compaction: older turns become a summary, the newest stay whole (rule R14). Pure functions; `room` asks.
 
 Sizes are estimates in tokens, four characters each, except where a reply told the real size of its context.
 """

@@ -62,8 +62,7 @@ class Asker:
             self._scope = scope
             watch = _IdleWatch(stage, scope, idle_s)
             try:
-                if stage.interrupts.cause is None:
-                    message = await self._read(provider, request, partial, watch)
+                message = await self._read(provider, request, partial, watch)
             finally:
                 watch.cancel()
                 self._scope = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -69,6 +70,7 @@ class ScriptedProvider:
     async def stream(self, request: Request) -> AsyncIterator[Part]:
         """Answer with the next reply (see `Provider`)."""
         self.requests.append(request)
+        await asyncio.sleep(0)  # as any real request, it lets others act while it is under way
         reply = self._next()
         if reply is None:
             yield self._failed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from handrail import events as ev
@@ -46,8 +47,9 @@ class ScriptedPerson:
             for timer in self._timers:
                 timer.cancel()
             self._timers.clear()
-        elif isinstance(event, ev.TurnStarted):
-            self._on_turn(event.turn or 0)
+        elif isinstance(event, ev.MessageStarted):
+            # Behind the event: the request itself has started by then.
+            asyncio.get_running_loop().call_soon(self._on_turn, event.turn or 0)
 
     def _on_ask(self, asked: Asked) -> None:
         entry = None if asked.id in self._asked else self._find(_moment(asked))

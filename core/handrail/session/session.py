@@ -17,7 +17,8 @@ from handrail.instructions import joined
 from handrail.loop.batch import Kit
 from handrail.loop.bounds import DeadlineWatch
 from handrail.loop.people import People
-from handrail.loop.run import End, Plan, Run
+from handrail.loop.plan import End, Plan
+from handrail.loop.run import Run
 from handrail.loop.stage import Record, Stage
 from handrail.loop.state import Queue
 from handrail.messages import clean
@@ -32,8 +33,8 @@ class Session:
     """Runs of one conversation with a model.
 
     `tools` are what the model may call besides `submit` (offered when `output` is given) and `ask_human` (offered
-    unless `ask_human=False`). `approve` says what asks first (rule H5; None is `ask`), `attended` whether somebody is there to
-    answer: a flag, or a function of the question. `record` keeps events (rule J1); None keeps nothing.
+    unless `ask_human=False`). `approve` says what asks first (rule H5; None is `ask`),
+    `attended` whether somebody is there to answer: a flag, or a function of the question. `record` keeps events (rule J1); None keeps nothing.
 
     Raises ValueError for two tools of one name, a tool named `submit` or `ask_human`, and a cost bound without a known
     price (rules L2, L3).
