@@ -1,7 +1,146 @@
-"""The mask that stands in text where the value of a secret was (rule J5)."""
+"""Keys never leave the program: their values are masked in every event, also across pieces (rule J5)."""
 
 from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 MASK = "[masked]"
 """What a person, the journal and the model see instead of a known key. Text that holds it is never written to
 a file: it would put the mask in the place of the secret."""
+
+SHORTEST = 8
+"""Shorter values are left alone: a key of `test` would mask half the words of a run."""
+
+_KEY_NAME = re.compile(
+    r"(^|_)(API_?KEY|API_?TOKEN|AUTH_TOKEN|ACCESS_TOKEN|SECRET_KEY|SECRET_ACCESS_KEY|SESSION_TOKEN)$"
+)
+_KEY_NAMES = frozenset(
+    {
+        "AWS_BEARER_TOKEN_BEDROCK",
+        "CLAUDE_CODE_OAUTH_TOKEN",
+        "GH_TOKEN",
+        "GITHUB_TOKEN",
+        "GOOGLE_GENAI_KEY",
+        "HF_TOKEN",
+        "HUGGING_FACE_HUB_TOKEN",
+        "OPENAI_KEY",
+        "REPLICATE_API_TOKEN",
+    }
+)
+
+
+def is_key_name(name: str) -> bool:
+    """Whether an environment variable of this name holds a key: of a provider, or by the form of its name."""
+    upper = name.upper()
+    return upper in _KEY_NAMES or _KEY_NAME.search(upper) is not None
+
+
+def key_values(environ: Mapping[str, str]) -> list[str]:
+    """The values of the variables that hold keys, long enough to be masked."""
+    return [v.strip() for k, v in environ.items() if is_key_name(k) and len(v.strip()) >= SHORTEST]
+
+
+class Masker:
+    """Puts `MASK` in the place of `values` wherever they stand in text, as they are or escaped as in JSON."""
+
+    def __init__(self, values: Iterable[str]) -> None:
+        kept = {v for v in values if len(v) >= SHORTEST}
+        # The longest first: of two values that begin alike the whole of the longer one must go.
+        self._forms = sorted({form for v in kept for form in _forms(v)}, key=lambda f: (-len(f), f))
+        self._pattern = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
+        self._firsts = frozenset(form[0] for form in self._forms)
+
+    def __bool__(self) -> bool:
+        return self._pattern is not None
+
+    def mask(self, text: str) -> str:
+        """`text` without the values."""
+        return self._pattern.sub(MASK, text) if self._pattern is not None else text
+
+    def masked(self, value: T) -> T:
+        """`value` with all its text masked: an event, a message, or what is in a list, tuple or dict.
+
+        What holds none of the values comes back as it is, the very same object.
+        """
+        return self._masked(value) if self._pattern is not None else value
+
+    def stream(self) -> MaskStream:
+        """A stream of text to be masked piece by piece."""
+        return MaskStream(self)
+
+    def _masked(self, value: Any) -> Any:
+        if isinstance(value, str):
+            text = self.mask(value)
+            return value if text == value else text
+        if isinstance(value, dict):
+            made: Any = {self._masked(k): self._masked(v) for k, v in value.items()}
+        elif isinstance(value, list | tuple):
+            made = type(value)([self._masked(v) for v in value])
+        elif dataclasses.is_dataclass(value) and not isinstance(value, type):
+            old = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
+            new = {name: self._masked(v) for name, v in old.items()}
+            changed = {name: v for name, v in new.items() if v is not old[name]}
+            return dataclasses.replace(value, **changed) if changed else value
+        else:
+            return value
+        return made if made != value else value
+
+    def _first(self, text: str, start: int) -> tuple[int, int] | None:
+        """Where the first value from `start` on begins and ends."""
+        match = self._pattern.search(text, start) if self._pattern is not None else None
+        return match.span() if match else None
+
+    def _begun(self, text: str, start: int) -> int:
+        """Where the longest end of `text` starts that may be the beginning of a value; its length if none
+        may."""
+        longest = len(self._forms[0]) if self._forms else 0
+        for at in range(max(start, len(text) - longest + 1), len(text)):
+            if text[at] in self._firsts:
+                end = text[at:]
+                if any(len(form) > len(end) and form.startswith(end) for form in self._forms):
+                    return at
+        return len(text)
+
+
+class MaskStream:
+    """Masks text that comes in pieces: what may be the beginning of a value is held back until it is known.
+
+    All that `feed` and `flush` return, joined, is what `mask` makes of all that was fed, joined.
+    """
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
+        self._held = ""
+
+    def feed(self, piece: str) -> str:
+        """The text that can be shown now."""
+        if not self._masker:
+            return piece
+        text, out, at = self._held + piece, [], 0
+        while True:
+            begun = self._masker._begun(text, at)
+            found = self._masker._first(text, at)
+            if found is None or found[0] >= begun:
+                break
+            out += [text[at : found[0]], MASK]
+            at = found[1]
+        out.append(text[at:begun])
+        self._held = text[begun:]
+        return "".join(out)
+
+    def flush(self) -> str:
+        """The text that was held back: nothing more comes."""
+        held, self._held = self._held, ""
+        return self._masker.mask(held)
+
+
+def _forms(value: str) -> set[str]:
+    """A value as it stands in text, and escaped as JSON may write it."""
+    plain, ascii_only = json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(value)[1:-1]
+    return {form for f in (value, plain, ascii_only) for form in (f, f.replace("/", "\\/"))}

@@ -1,0 +1,318 @@
+"""The journal of a session: an append-only file of JSON lines (rules J1 to J3).
+
+No byte is ever changed or removed. `append` hands a record to the operating system: it survives the end of the
+program. `commit` makes it survive the end of the machine. Acknowledged means committed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+from handrail.clock import Clock
+from handrail.events import Codec, Event, MessageDelta
+from handrail.moments import to_rfc3339
+from handrail.session.lock import Holder, Lock, LockHeld
+from handrail.session.records import (
+    HEADER,
+    PIECE,
+    REPAIRED,
+    VERSION,
+    Damage,
+    Header,
+    JournalContents,
+    Record,
+    encode,
+    read_journal,
+)
+
+__all__ = [
+    "Journal",
+    "JournalBroken",
+    "JournalContents",
+    "JournalDamaged",
+    "JournalError",
+    "JournalLocked",
+    "JournalTooNew",
+    "make_folder",
+    "read_journal",
+]
+
+
+class JournalError(Exception):
+    """A journal that cannot be used as asked. The message is for a person: what, where, what to do."""
+
+
+class JournalLocked(JournalError):
+    """Another process writes this session."""
+
+    def __init__(self, path: Path, holder: Holder) -> None:
+        self.pid, self.host = holder.pid, holder.host
+        who = f"process {holder.pid} on {holder.host}" if holder.pid else "another process"
+        super().__init__(f"{path} is being written by {who}. End that run first, or speak to it from here.")
+
+
+class JournalDamaged(JournalError):
+    """Something in the middle of the file is wrong; `places` says where."""
+
+    def __init__(self, path: Path, places: tuple[Damage, ...]) -> None:
+        self.places = places
+        shown = "; ".join(str(p) for p in places[:5])
+        more = f"; and {len(places) - 5} more places" if len(places) > 5 else ""
+        super().__init__(
+            f"{path} is damaged: {shown}{more}. Its good records can be read, exported and forked."
+        )
+
+
+class JournalTooNew(JournalError):
+    """A newer version of the program wrote this file."""
+
+    def __init__(self, path: Path, version: int) -> None:
+        self.version = version
+        super().__init__(
+            f"{path} was written by a newer handrail (journal version {version}; this one knows {VERSION}). "
+            "Update handrail to go on with it."
+        )
+
+
+class JournalBroken(JournalError):
+    """The journal cannot be written: no request and no tool may start (rule J6)."""
+
+
+class Journal:
+    """A journal that is open for appending, and locked.
+
+    `session` is the id in its header, `contents` what stood in it when it was opened; `notices` says what the
+    opening repaired.
+    """
+
+    def __init__(
+        self, path: Path, fd: int, lock: Lock, clock: Clock, contents: JournalContents, session: str
+    ) -> None:
+        self.path = path
+        self.session = session
+        self.contents = contents
+        self.notices: tuple[str, ...] = ()
+        self._fd: int | None = fd
+        self._lock = lock
+        self._clock = clock
+        self._next = contents.next_n
+        self._end = contents.size  # where the good records end
+        self._cut = 0  # bytes behind that, of a record that was not written whole
+        self._open_line = contents.ends_open
+        self._synced = 0
+        self._failed: str | None = None
+        self._turn = asyncio.Lock()
+        self._gate = threading.Lock()  # the file is never closed while a thread syncs it
+
+    @classmethod
+    def create(cls, path: Path, *, session: str, meta: dict[str, Any], clock: Clock) -> Journal:
+        """A new journal, its header on disk. Raises FileExistsError, JournalLocked, JournalBroken."""
+        lock = None
+        try:
+            make_folder(path.parent)
+            lock = _locked(path)
+            fd = _open(path, os.O_CREAT | os.O_EXCL)
+        except (OSError, JournalLocked) as error:
+            if lock is not None:
+                lock.release()
+            if isinstance(error, FileExistsError | JournalLocked):
+                raise
+            raise JournalBroken(f"{path} cannot be made: {error.strerror or error}.") from error
+        journal = cls(path, fd, lock, clock, JournalContents(), session)
+        try:
+            at = clock.now()
+            head = {"session": session, "at": at, "began": to_rfc3339(at), "meta": meta}
+            journal._put(HEADER, json.dumps(head, allow_nan=False).encode())
+            journal._sync()
+            _sync_folder(path.parent)
+        except BaseException:
+            journal.close()
+            raise
+        return journal
+
+    @classmethod
+    def open(cls, path: Path, clock: Clock, *, accept_damage: bool = False) -> Journal:
+        """Open for appending. Takes the lock and closes a torn tail, which `notices` then tells (rule J2).
+
+        Raises JournalLocked, JournalTooNew, JournalDamaged (unless `accept_damage`: then the good records
+        are gone on with), JournalBroken, FileNotFoundError.
+        """
+        if not path.exists():
+            raise FileNotFoundError(f"There is no journal {path}.")
+        lock = _locked(path)
+        try:
+            contents = read_journal(path)
+            header = _hold_usable(path, contents, accept_damage)
+            journal = cls(path, _open(path), lock, clock, contents, header.session)
+        except OSError as error:
+            lock.release()
+            raise JournalBroken(f"{path} cannot be opened: {error.strerror or error}.") from error
+        except BaseException:
+            lock.release()
+            raise
+        if contents.torn_tail is not None:
+            try:
+                journal._close_tail(contents.torn_tail)
+            except BaseException:
+                journal.close()
+                raise
+        return journal
+
+    def append(self, event: Event) -> None:
+        """Write one event, whole or not at all. Raises JournalBroken; then it may be tried again."""
+        self._put_event(event.type, event)
+
+    def append_record(self, record: Record) -> None:
+        """Write a record of another journal, its data unchanged. Raises JournalBroken."""
+        self._put(record.kind, record.data)
+
+    def append_piece(self, piece: MessageDelta) -> None:
+        """Write what is new of a reply in flight (rule J3). Raises JournalBroken."""
+        self._put_event(PIECE, piece)
+
+    async def commit(self) -> None:
+        """Return when everything appended so far is on disk. Calls that wait together share one sync.
+
+        Raises JournalBroken. A failed sync is for good: what the disk lost cannot be known, so the journal
+        must be opened again.
+        """
+        target = self._end
+        async with self._turn:
+            if self._synced < target or self._failed:
+                await self._clock.in_thread(self._sync)
+
+    def close(self) -> None:
+        """Sync, close, give the lock back. Safe to call twice. Raises JournalBroken when the sync fails."""
+        if self._fd is None:
+            return
+        try:
+            if self._failed is None and self._synced < self._end:
+                self._sync()
+        finally:
+            with self._gate:
+                os.close(self._fd)
+                self._fd = None
+            self._lock.release()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _put_event(self, kind: str, event: Event) -> None:
+        try:
+            data = Codec.dumps(event)
+        except ValueError as error:
+            raise JournalBroken(f"{self.path}: {event.type} cannot be written as JSON: {error}") from error
+        self._put(kind, data)
+
+    def _put(self, kind: str, data: bytes) -> None:
+        if self._cut:
+            self._set_aside()
+        if self._open_line:
+            self._write(b"\n", behind=self._end, counts=False)
+        self._write(encode(self._next, kind, data), behind=self._end)
+
+    def _write(self, line: bytes, *, behind: int, counts: bool = True) -> None:
+        """Write `line` at the byte `behind`, where the file ends.
+
+        A line of which all but its end was written holds its record: no failure, the next write ends it.
+        """
+        if self._fd is None or self._failed:
+            raise JournalBroken(f"{self.path} cannot be written: {self._failed or 'it is closed'}.")
+        done = 0
+        try:
+            while done < len(line):
+                done += os.write(self._fd, line[done:])
+        except OSError as error:
+            if not counts or done < len(line) - 1:
+                self._cut = behind + done - self._end
+                raise JournalBroken(
+                    f"{self.path} cannot be written: {error.strerror or error}. "
+                    "Nothing goes on until it can: make room on the disk."
+                ) from error
+        self._end, self._cut = behind + done, 0
+        self._open_line = done < len(line)
+        self._next += counts
+
+    def _set_aside(self) -> None:
+        """End the line of a record that was cut, and say so in a record (rule J2).
+
+        Both go in one write: when that is cut too, the next try sets all of it aside.
+        """
+        said = {"offset": self._end, "length": self._cut, "at": self._clock.now()}
+        repair = encode(self._next, REPAIRED, json.dumps(said).encode())
+        self._write(b"\n" + repair, behind=self._end + self._cut)
+
+    def _close_tail(self, tail: Damage) -> None:
+        self._end, self._cut = tail.offset, tail.length
+        self._set_aside()
+        self._sync()
+        self.notices = (
+            f"The end of {self.path} was torn (line {tail.line}, byte {tail.offset}: {tail.what}). "
+            f"{tail.length} bytes were set aside; every whole record is there.",
+        )
+
+    def _sync(self) -> None:
+        with self._gate:
+            if self._fd is None or self._failed:
+                raise JournalBroken(f"{self.path} cannot be synced: {self._failed or 'it is closed'}.")
+            end = self._end
+            try:
+                os.fsync(self._fd)
+            except OSError as error:
+                self._failed = f"{error.strerror or error}; open it again"
+                raise JournalBroken(f"{self.path} cannot be synced: {error.strerror or error}.") from error
+            self._synced = max(self._synced, end)
+
+
+def _hold_usable(path: Path, contents: JournalContents, accept_damage: bool) -> Header:
+    if contents.version > VERSION:
+        raise JournalTooNew(path, contents.version)
+    if contents.header is None:
+        raise JournalDamaged(path, (*contents.damage, Damage(0, 1, "the header is missing")))
+    if contents.damage and not accept_damage:
+        raise JournalDamaged(path, contents.damage)
+    return contents.header
+
+
+def _locked(path: Path) -> Lock:
+    lock = Lock(path.with_suffix(".lock"))
+    try:
+        lock.acquire()
+    except LockHeld as held:
+        raise JournalLocked(path, held.holder) from None
+    return lock
+
+
+def _open(path: Path, flags: int = 0) -> int:
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o600)
+    if hasattr(os, "fchmod") and flags & os.O_CREAT:
+        os.fchmod(fd, 0o600)  # whatever the umask took away
+    return fd
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder and its missing parents, each with mode 0700 whatever the umask (rule J5)."""
+    missing = [p for p in (folder, *folder.parents) if not p.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+        path.chmod(0o700)
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name in `folder` survive the machine. Windows has no such call."""
+    if os.name != "posix":
+        return
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,120 @@
+"""A lock that dies with its owner: two processes never write one session (rule J2).
+
+The operating system holds the lock, so a killed program leaves none behind. The lock file only says who holds
+it. It is never removed by itself: another process may just have opened it, and then two of them would get in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+# A look at a lock (`holder`) takes it for some microseconds; so a refusal counts only when it lasts.
+_TRIES = 100
+_BEYOND = 1 << 30  # where Windows locks a byte: locked bytes cannot be read, and the first ones say who it is
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """The process that holds a lock. 0 and an empty name where it has not said so yet."""
+
+    pid: int = 0
+    host: str = ""
+
+
+class LockHeld(Exception):
+    """Somebody else holds the lock."""
+
+    def __init__(self, holder: Holder) -> None:
+        super().__init__(f"process {holder.pid} on {holder.host}")
+        self.holder = holder
+
+
+class Lock:
+    """An exclusive lock on the file `path`, which is made with mode 0600."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._fd: int | None = None
+
+    def acquire(self) -> None:
+        """Take the lock. Raises LockHeld at once when it is taken, OSError when the file cannot be made."""
+        fd = _open(self._path)
+        try:
+            if not any(_take(fd, shared=False) for _ in range(_TRIES)):
+                raise LockHeld(_read(fd))
+            _write(fd, Holder(os.getpid(), socket.gethostname()))
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+    def release(self) -> None:
+        """Give the lock back. Does nothing when it is not held."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def holder(path: Path) -> Holder | None:
+    """Who holds the lock file `path` now; None when nobody does."""
+    try:
+        fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
+    except OSError:
+        return None
+    try:
+        return None if _take(fd, shared=True) else _read(fd)
+    finally:
+        os.close(fd)
+
+
+def _open(path: Path) -> int:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    if hasattr(os, "fchmod"):
+        with contextlib.suppress(OSError):
+            os.fchmod(fd, 0o600)
+    return fd
+
+
+def _write(fd: int, holder: Holder) -> None:
+    """Say who holds it. That is for people: a full disk does not undo the lock."""
+    with contextlib.suppress(OSError):
+        os.ftruncate(fd, 0)
+        os.lseek(fd, 0, os.SEEK_SET)
+        os.write(fd, json.dumps({"pid": holder.pid, "host": holder.host}).encode())
+
+
+def _read(fd: int) -> Holder:
+    try:
+        os.lseek(fd, 0, os.SEEK_SET)
+        said = json.loads(os.read(fd, 4096))
+        return Holder(int(said["pid"]), str(said["host"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Holder()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _take(fd: int, *, shared: bool) -> bool:
+        os.lseek(fd, _BEYOND, os.SEEK_SET)
+        try:
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+else:
+    import fcntl
+
+    def _take(fd: int, *, shared: bool) -> bool:
+        try:
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True

@@ -1,0 +1,258 @@
+"""The lines of a journal: how a record is written, and how good lines are told from bad ones (rules J1, J2).
+
+A line is `{"v":1,"n":17,"crc":"9f3a12bc","kind":"turn_started","data":{…}}`: the version of this form, a number
+that counts the records of the file from 0, a checksum over the number and all that follows, and what happened.
+`kind` is the type of an event, whose JSON is `data`, or one of the journal's own: `header` (the first record),
+`tail_repaired`, and `piece` (part of a reply in flight, rule J3; its `data` is a message_delta).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from handrail.events import Codec, Event
+
+VERSION = 1
+HEADER, REPAIRED, PIECE = "header", "tail_repaired", "piece"
+OWN = frozenset({HEADER, REPAIRED, PIECE})
+
+_START = b'{"v":'
+_LINE = re.compile(
+    rb'\{"v":(\d{1,6}),"n":(\d{1,15}),"crc":"([0-9a-f]{8})","kind":"([a-z_]{1,40})","data":(\{.*\})\}',
+    re.DOTALL,
+)
+_VERSIONED = re.compile(rb'\{"v":(\d{1,6}),')
+
+
+@dataclass(slots=True)
+class Record:
+    """One good record. `offset` and `length` are in bytes, without the line's end."""
+
+    n: int
+    kind: str
+    data: bytes
+    offset: int = 0
+    length: int = 0
+
+    @property
+    def event(self) -> Event | None:
+        """What happened; for a piece its message_delta. Parsed at each call.
+
+        None for the journal's other records, and for an event that this version does not know.
+        """
+        if self.kind in (HEADER, REPAIRED):
+            return None
+        try:
+            return Codec.loads(self.data)
+        except ValueError:
+            return None
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """`data` as a dict; empty when it is none."""
+        try:
+            value = json.loads(self.data)
+        except (ValueError, RecursionError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first record: which session this is, when it began, and what its maker wanted to be known."""
+
+    session: str
+    at: float
+    meta: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """Bytes that are no record: `length` bytes at byte `offset`, in line `line`, counted from 1."""
+
+    offset: int
+    line: int
+    what: str
+    length: int = 0
+
+    def __str__(self) -> str:
+        return f"line {self.line}, byte {self.offset}: {self.what}"
+
+
+@dataclass(slots=True)
+class JournalContents:
+    """What a journal holds.
+
+    `damage` lists what is wrong in the middle, `set_aside` what earlier repairs closed, `torn_tail` what
+    stands behind the last good record. `records` are the good ones in order, the journal's own included.
+    """
+
+    header: Header | None = None
+    records: list[Record] = field(default_factory=list)
+    damage: tuple[Damage, ...] = ()
+    set_aside: tuple[Damage, ...] = ()
+    torn_tail: Damage | None = None
+    version: int = VERSION
+    next_n: int = 0
+    size: int = 0
+    ends_open: bool = False
+    """The last record is whole, but its line has no end."""
+
+    def events(self) -> Iterator[Event]:
+        """The events in order, without pieces, parsed as one goes."""
+        for record in self.records:
+            if record.kind not in OWN and (event := record.event) is not None:
+                yield event
+
+
+def encode(n: int, kind: str, data: bytes) -> bytes:
+    """A record as a line. `data` is JSON without a line's end in it."""
+    crc = _checksum(n, kind.encode(), data)
+    return b'{"v":%d,"n":%d,"crc":"%08x","kind":"%s","data":%s}\n' % (VERSION, n, crc, kind.encode(), data)
+
+
+def decode(line: bytes, offset: int = 0) -> Record | None:
+    """The record of a line without its end; None when it is not one."""
+    match = _LINE.fullmatch(line)
+    if match is None:
+        return None
+    version, n, crc, kind, data = match.groups()
+    if int(version) > VERSION or int(crc, 16) != _checksum(int(n), kind, data):
+        return None
+    return Record(int(n), kind.decode(), data, offset, len(line))
+
+
+def _checksum(n: int, kind: bytes, data: bytes) -> int:
+    return zlib.crc32(data, zlib.crc32(b"%d %s " % (n, kind)))
+
+
+def iter_records(path: Path) -> Iterator[Record]:
+    """The good records, one at a time: for files that should not stand in memory whole."""
+    scan = _Scan()
+    with path.open("rb") as file:
+        for line in file:
+            yield from scan.line(line)
+
+
+def read_journal(path: Path) -> JournalContents:
+    """Everything in the file. Garbage is reported in what is returned, never raised; OSError is.
+
+    Needs no lock: of a journal that another process is writing, the last record may look torn.
+    """
+    scan, records = _Scan(), []
+    with path.open("rb") as file:
+        for line in file:
+            records += scan.line(line)
+    return scan.contents(records)
+
+
+class _Scan:
+    """Reads a journal line by line and remembers what is wrong with it."""
+
+    def __init__(self) -> None:
+        self._size = self._lines = self._next = 0
+        self._version = 0
+        self._header: Header | None = None
+        self._damage: list[Damage] = []
+        self._set_aside: list[Damage] = []
+        self._pending: list[Damage] = []  # bad bytes behind the last good record
+        self._ends_open = False
+
+    def line(self, line: bytes) -> list[Record]:
+        """The good records of the next line."""
+        offset = self._size
+        self._size += len(line)
+        self._lines += 1
+        self._ends_open = not line.endswith(b"\n")
+        body = line if self._ends_open else line[:-1]
+        record = decode(body, offset)
+        if record is not None:
+            return self._accepted(record)
+        if match := _VERSIONED.match(body):
+            self._version = max(self._version, int(match[1]))
+        return self._salvaged(body, offset) if body else []
+
+    def contents(self, records: list[Record]) -> JournalContents:
+        tail = None
+        if self._pending:
+            first = self._pending[0]
+            tail = Damage(first.offset, first.line, first.what, self._size - first.offset)
+        return JournalContents(
+            header=self._header,
+            records=records,
+            damage=tuple(self._damage),
+            set_aside=tuple(self._set_aside),
+            torn_tail=tail,
+            version=max(self._version, VERSION),
+            next_n=self._next,
+            size=self._size,
+            ends_open=self._ends_open and tail is None and self._size > 0,
+        )
+
+    def _salvaged(self, body: bytes, offset: int) -> list[Record]:
+        """The good records of a line in which something is wrong: glued records are read one by one.
+
+        A record starts with bytes that cannot stand inside one: a quote within JSON text is escaped.
+        """
+        starts = [m.start() for m in re.finditer(re.escape(_START), body)]
+        edges = sorted({0, *starts, len(body)})
+        good: list[Record] = []
+        for start, end in pairwise(edges):
+            piece = body[start:end]
+            record = decode(piece, offset + start)
+            if record is not None:
+                good += self._accepted(record)
+            else:
+                self._pending.append(Damage(offset + start, self._lines, _what(piece), len(piece)))
+        return good
+
+    def _accepted(self, record: Record) -> list[Record]:
+        if record.kind == REPAIRED:
+            self._set_aside_by(record)
+        if record.n < self._next:
+            what = f"record {record.n} stands here a second time"
+            self._pending.append(Damage(record.offset, self._lines, what, record.length))
+            return []
+        if record.n > self._next and not self._pending:
+            what = f"records {self._next} to {record.n - 1} are missing before it"
+            self._pending.append(Damage(record.offset, self._lines, what))
+        self._damage += self._pending
+        self._pending.clear()
+        self._next = record.n + 1
+        self._header = self._header or read_header(record)
+        return [record]
+
+    def _set_aside_by(self, record: Record) -> None:
+        """A repair named what it closed: that is known, and no damage."""
+        said = record.fields
+        offset, length = said.get("offset"), said.get("length")
+        if isinstance(offset, int) and isinstance(length, int):
+            closed = [d for d in self._pending if offset <= d.offset < offset + length]
+            self._set_aside += closed
+            self._pending = [d for d in self._pending if d not in closed]
+
+
+def _what(piece: bytes) -> str:
+    if not piece.startswith(_START):
+        return "what stands here is no record"
+    return "the record does not fit its checksum" if _LINE.fullmatch(piece) else "the record is cut off"
+
+
+def read_header(record: Record) -> Header | None:
+    """The header that the record is; None when it is another one."""
+    if record.kind != HEADER:
+        return None
+    said = record.fields
+    at, meta = said.get("at"), said.get("meta")
+    return Header(
+        str(said.get("session", "")),
+        float(at) if isinstance(at, int | float) else 0.0,
+        meta if isinstance(meta, dict) else {},
+    )

@@ -1,0 +1,153 @@
+"""Where sessions live on the disk: one folder each, named by its id, with the journal in it (rules J1, J5).
+
+sessions/1kq0z8d3vhm/journal.jsonl     the journal, mode 0600
+sessions/1kq0z8d3vhm/journal.lock      says who writes it now
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import platformdirs
+
+from handrail.clock import Clock
+from handrail.errors import ConfigError
+from handrail.session.journal import Journal, JournalLocked
+from handrail.session.lock import Lock, LockHeld
+from handrail.session.records import HEADER, REPAIRED, JournalContents, Record, read_journal
+from handrail.session.summary import SessionSummary, summarise
+
+JOURNAL = "journal.jsonl"
+Summaries: TypeAlias = list[SessionSummary]
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: none that is taken for another
+_RANDOM = 2
+# What recovery says of a turn stands behind its end: a fork without it would replay a broken reply (rule R7).
+_BELONGS = frozenset({"decided", "checkpoint_made"})
+
+
+class SessionNotFound(ConfigError):
+    """No session, or more than one, is meant by what was given."""
+
+
+def default_root() -> Path:
+    """The platform's folder for state, `handrail/sessions` in it."""
+    return Path(platformdirs.user_state_dir("handrail", appauthor=False)) / "sessions"
+
+
+class Store:
+    """The sessions under `root` (default: `default_root()`). The folder is made when the first session is."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root if root is not None else default_root()
+
+    def create(self, clock: Clock, *, meta: dict[str, Any] | None = None) -> Journal:
+        """A new session: its journal, open and locked. Raises JournalBroken."""
+        while True:
+            id = new_id(clock.now())
+            try:
+                return Journal.create(self._file(id), session=id, meta=meta or {}, clock=clock)
+            except (FileExistsError, JournalLocked):
+                continue
+
+    def open(self, prefix: str, clock: Clock, *, accept_damage: bool = False) -> Journal:
+        """The journal of a session, to go on with. Raises SessionNotFound, and what Journal.open raises."""
+        return Journal.open(self.path_of(prefix), clock, accept_damage=accept_damage)
+
+    def read(self, prefix: str) -> JournalContents:
+        """What the journal of a session holds. Needs no lock. Raises SessionNotFound."""
+        return read_journal(self.path_of(prefix))
+
+    def path_of(self, prefix: str) -> Path:
+        """The journal of the one session whose id starts with `prefix`. Raises SessionNotFound."""
+        wanted = prefix.strip().lower()
+        found = [id for id in self._ids() if id.startswith(wanted)]
+        if not wanted or not found:
+            raise SessionNotFound(f"No session starts with '{prefix}'. `handrail sessions` lists them.")
+        if len(found) > 1 and wanted not in found:
+            shown = ", ".join(found[-5:]) + (", …" if len(found) > 5 else "")
+            raise SessionNotFound(
+                f"{len(found)} sessions start with '{prefix}': {shown}. Give more of the id."
+            )
+        return self._file(wanted if wanted in found else found[0])
+
+    def list(self) -> Summaries:
+        """All sessions, the one with the newest event first."""
+        found = [summarise(self._file(id)) for id in self._ids()]
+        return sorted(found, key=lambda s: (s.last, s.id), reverse=True)
+
+    def delete(self, prefix: str) -> None:
+        """Remove a session and all that lies in its folder. Raises SessionNotFound, JournalLocked."""
+        path = self.path_of(prefix)
+        lock = Lock(path.with_suffix(".lock"))
+        try:
+            lock.acquire()
+        except LockHeld as held:
+            raise JournalLocked(path, held.holder) from None
+        try:
+            # Renamed first: a removal that is cut short leaves nothing that looks like a session.
+            gone = path.parent.rename(path.parent.with_name(f".deleted-{path.parent.name}"))
+            shutil.rmtree(gone)
+        finally:
+            lock.release()
+
+    def fork(self, prefix: str, clock: Clock, *, at_turn: int | None = None) -> str:
+        """A new session with the records up to the end of turn `at_turn`, by default all. Returns its id.
+
+        The header names the parent. Where several runs count their turns alike, the last such turn is meant.
+        Raises SessionNotFound, also for a turn that was not finished; JournalBroken.
+        """
+        path = self.path_of(prefix)
+        contents = read_journal(path)
+        parent = contents.header.session if contents.header else path.parent.name
+        records = _up_to(contents.records, at_turn, parent)
+        meta = {**(contents.header.meta if contents.header else {}), "parent": parent, "at_turn": at_turn}
+        id = new_id(clock.now())
+        while self._file(id).exists():
+            id = new_id(clock.now())
+        made = self.root / f".new-{id}"
+        try:
+            with Journal.create(made / JOURNAL, session=id, meta=meta, clock=clock) as journal:
+                for record in records:
+                    journal.append_record(record)
+            made.rename(self.root / id)
+        except BaseException:
+            shutil.rmtree(made, ignore_errors=True)
+            raise
+        return id
+
+    def _ids(self) -> Sequence[str]:
+        """The ids, the oldest first. A name with a dot is a session that is being made or removed."""
+        try:
+            return sorted(p.name for p in self.root.iterdir() if p.name[0] != "." and (p / JOURNAL).exists())
+        except FileNotFoundError:
+            return []
+
+    def _file(self, id: str) -> Path:
+        return self.root / id / JOURNAL
+
+
+def new_id(now: float) -> str:
+    """An id that sorts by time: milliseconds in base 32, then chance. Eleven characters."""
+    number, digits = int(now * 1000), ""
+    for _ in range(9):
+        number, digit = divmod(number, 32)
+        digits = _DIGITS[digit] + digits
+    return digits + "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM))
+
+
+def _up_to(records: list[Record], at_turn: int | None, session: str) -> list[Record]:
+    """The records to the end of a turn, without those that are about the file itself."""
+    end = len(records)
+    if at_turn is not None:
+        turns = {r.fields.get("turn"): n for n, r in enumerate(records) if r.kind == "turn_finished"}
+        if at_turn not in turns:
+            whole = f"; finished are 1 to {max(t for t in turns if t)}" if any(turns) else ""
+            raise SessionNotFound(f"Session {session} has no finished turn {at_turn}{whole}.")
+        end = turns[at_turn] + 1
+        while end < len(records) and records[end].kind in _BELONGS:
+            end += 1
+    return [r for r in records[:end] if r.kind not in (HEADER, REPAIRED)]
