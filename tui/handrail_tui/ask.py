@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 from handrail import events as ev
 from handrail_tui.lines import Out
-from handrail_tui.text import one_line
+from handrail_tui.text import one_line, reveal
 
 Asked: TypeAlias = ev.HumanRequested | ev.ApprovalRequested
 
@@ -123,7 +123,9 @@ class Prompter:
 
 def _approval(event: ev.ApprovalRequested) -> tuple[Choice | None, ...]:
     session = (
-        Choice("session", f"always in this session: {one_line(event.pattern)}") if event.pattern else None
+        Choice("session", f"always in this session: {one_line(reveal(event.pattern), 2_000)}")
+        if event.pattern
+        else None
     )
     return (
         Choice("once", "allow once"),

@@ -27,6 +27,7 @@ from handrail_tui.text import (
     money,
     one_line,
     plural,
+    reveal,
     seconds,
 )
 
@@ -277,11 +278,13 @@ class Plain:
         self._say(join([f"you: {event.how}", said], ": "), _HEADING)
 
     def approval_requested(self, event: ev.ApprovalRequested) -> None:
-        self._say(join([f"asks first: {_call(event.tool, event.title)}", event.why], ": "), _LOUD)
-        if event.detail:
-            self._quote(event.detail, _DIFF_LINES)
+        """All of it, and what would hide in it made visible: a person decides on this."""
+        title = reveal(event.title)
+        self._say(join([f"asks first: {_call(event.tool, title)}", event.why], ": "), _LOUD)
+        for text in (title if len(one_line(title)) < len(title) else "", event.detail, event.diff):
+            for line in reveal(text or "").splitlines():
+                self._out.line(_INDENT + line)
         if event.diff:
-            self._quote(event.diff, _DIFF_LINES)
             self._diffs_seen.add(event.call_id)
 
     def approval_answered(self, event: ev.ApprovalAnswered) -> None:
