@@ -1,0 +1,300 @@
+"""`step()`: text in, a schema-valid value out, or StepFailed. No third outcome (rules S1 to S10)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from importlib.resources import files
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar, overload
+
+from typing_extensions import TypeForm
+
+from handrail import events as ev
+from handrail.clock import Clock
+from handrail.human.approvals import Mode
+from handrail.messages import (
+    AssistantMessage,
+    Content,
+    Failure,
+    Message,
+    Text,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from handrail.output import make_output
+from handrail.policy import NO_RECOVERY, Approve, Bounds, RecoveryPolicy
+from handrail.providers.base import Provider
+from handrail.session import Session
+from handrail.tools.base import Tool
+
+T = TypeVar("T")
+Human: TypeAlias = Callable[[ev.HumanRequested], "str | None | Awaitable[str | None]"]
+"""Answers a question in words; None: the person cannot."""
+Approver: TypeAlias = Callable[[ev.ApprovalRequested], "bool | Awaitable[bool]"]
+"""Says whether a call may run."""
+
+
+class StepFailed(Exception):
+    """A step that came to no value (rule S8).
+
+    `kind` is the first that applies of: invalid-submissions, cancelled, human-required, budget, turn-limit, usage-limit,
+    provider, no-submit. `errors` are those of the last invalid submission, `failure` and `class_` the provider's last
+    failure and its class, `bound` the bound that was hit, `question` what a person was needed for, `until` the moment
+    (seconds since the epoch) at which a usage limit ends. `transcript` holds everything that was said, broken replies too.
+    """
+
+    def __init__(self, finished: ev.RunFinished, log: _Log) -> None:
+        self.kind: ev.Outcome = finished.outcome
+        self.turns = finished.turns
+        self.attempts = finished.attempts
+        self.errors = log.errors
+        self.failure = log.failure
+        self.class_ = finished.class_
+        self.bound = finished.bound
+        self.until = finished.until
+        self.question = finished.question
+        self.usage: Usage = finished.usage
+        self.cost = finished.cost
+        self.transcript: tuple[Message, ...] = tuple(log.transcript)
+        words = f": {finished.error}" if finished.error else ""
+        super().__init__(f"{self.kind} after {self.turns} turns{words}")
+
+
+@overload
+async def step(
+    prompt: str,
+    output: Mapping[str, Any],
+    *,
+    model: Provider | str,
+    tools: Iterable[Tool] = (),
+    max_turns: int = 8,
+    max_attempts: int = 3,
+    deadline_s: float | None = None,
+    max_total_tokens: int | None = None,
+    max_cost: float | None = None,
+    recovery: RecoveryPolicy | bool = False,
+    approve: Approve | Approver | None = None,
+    human: Human | None = None,
+    system: str | None = None,
+    cwd: Path | None = None,
+    max_output: int | None = None,
+    on_event: ev.Listener | None = None,
+    clock: Clock | None = None,
+) -> Any: ...
+@overload
+async def step(
+    prompt: str,
+    output: TypeForm[T],
+    *,
+    model: Provider | str,
+    tools: Iterable[Tool] = (),
+    max_turns: int = 8,
+    max_attempts: int = 3,
+    deadline_s: float | None = None,
+    max_total_tokens: int | None = None,
+    max_cost: float | None = None,
+    recovery: RecoveryPolicy | bool = False,
+    approve: Approve | Approver | None = None,
+    human: Human | None = None,
+    system: str | None = None,
+    cwd: Path | None = None,
+    max_output: int | None = None,
+    on_event: ev.Listener | None = None,
+    clock: Clock | None = None,
+) -> T: ...
+async def step(
+    prompt: str,
+    output: Any,
+    *,
+    model: Provider | str,
+    tools: Iterable[Tool] = (),
+    max_turns: int = 8,
+    max_attempts: int = 3,
+    deadline_s: float | None = None,
+    max_total_tokens: int | None = None,
+    max_cost: float | None = None,
+    recovery: RecoveryPolicy | bool = False,
+    approve: Approve | Approver | None = None,
+    human: Human | None = None,
+    system: str | None = None,
+    cwd: Path | None = None,
+    max_output: int | None = None,
+    on_event: ev.Listener | None = None,
+    clock: Clock | None = None,
+) -> Any:
+    """Give `prompt` to a model and return a value of the type `output`, or raise StepFailed.
+
+        class Verdict(BaseModel):
+            flaky: bool
+            cause: str
+
+        verdict = await step("Is tests/checkout flaky? Look.", Verdict, model="openai/gpt-5-mini", tools=[read])
+
+    The model can only finish by submitting a value; what it submits is validated strictly ("5" is not 5) and what is
+    returned is the validated object. The shape is checked, not the truth: a schema-valid value can still be wrong.
+
+    `output`: a pydantic model, dataclass, TypedDict (typing_extensions' on Python 3.11), union, `list[int]`, Literal,
+    anything that pydantic can describe, or a JSON Schema as a mapping; roots that are no object are wrapped for the
+    model and unwrapped for you.
+    `model`: `"provider/name"`, its key taken from the environment, or a Provider.
+    `tools`: from the decorator `handrail.tool`, or `handrail.tools.builtin_tools(["read", "grep"])`. They run without
+    asking, unless `approve` is a mode (ask, edits, all) or a function that decides about one call.
+    `max_turns` counts requests to the model, `max_attempts` invalid submissions; `deadline_s` is in seconds,
+    `max_total_tokens` in tokens, `max_cost` in US dollars (refused when the model's price is unknown).
+    `recovery`: False: a broken request or an empty reply ends the step. True, or a RecoveryPolicy: retries, continues
+    and waits under the same bounds; a wait for a usage limit may take hours.
+    `human`: answers what only a person can do; the tool `ask_human` is offered only with it.
+    `system` replaces our system prompt. `cwd` is the folder that tools work in. `on_event` hears every event.
+
+    Raises StepFailed (see its `kind`); ValueError, before any request, for bounds that are not positive, two tools of
+    one name, a tool named `submit` or `ask_human`, a type that JSON cannot describe; ConfigError for a model that cannot
+    be reached from here. CancelledError passes through when your own task is cancelled.
+    """
+    policy = (
+        recovery if isinstance(recovery, RecoveryPolicy) else RecoveryPolicy() if recovery else NO_RECOVERY
+    )
+    mode: Mode = "unasked" if approve is None else "ask" if callable(approve) else approve
+    approver = approve if callable(approve) else None
+    session = Session(
+        _provider(model, clock),
+        tools=tools,
+        cwd=cwd,
+        instructions=(_instructions(system),),
+        bounds=Bounds(
+            max_turns=max_turns,
+            max_attempts=max_attempts,
+            deadline_s=deadline_s,
+            max_total_tokens=max_total_tokens,
+            max_cost=max_cost,
+        ),
+        recovery=policy,
+        approve=mode,
+        output=make_output(output),
+        clock=clock,
+        attended=lambda asked: (
+            human is not None if isinstance(asked, ev.HumanRequested) else approver is not None
+        ),
+        ask_human=human is not None,
+        max_output=max_output,
+    )
+    log = _Log()
+    session.listen(log)
+    caller = _Caller(session, human, approver)
+    if on_event is not None:
+        session.listen(on_event)
+    try:
+        finished = await session.run(prompt)
+    finally:
+        await caller.close()
+    assert isinstance(finished, ev.RunFinished)  # only a program's end interrupts, and nobody sends one here
+    if finished.outcome != "submitted":
+        raise StepFailed(finished, log)
+    return session.value
+
+
+def step_sync(prompt: str, output: Any, **options: Any) -> Any:
+    """`step` for programs without an event loop; takes the same arguments.
+
+    Raises RuntimeError inside a running event loop: use `await step(…)` there.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(step(prompt, output, **options))
+    raise RuntimeError("step_sync cannot run inside an event loop; use `await step(…)`")
+
+
+class _Log:
+    """What StepFailed tells of a run."""
+
+    def __init__(self) -> None:
+        self.transcript: list[Message] = []
+        self.errors: tuple[ev.FieldError, ...] = ()
+        self.failure: Failure | None = None
+
+    def __call__(self, event: ev.Event) -> None:
+        if isinstance(event, ev.RunStarted):
+            self.transcript.append(UserMessage((Text(event.prompt),)))
+        elif isinstance(event, ev.MessageFinished):
+            self._reply(event.message)
+        elif isinstance(event, ev.ToolFinished):
+            content: tuple[Content, ...] = (Text(event.text), *event.images)
+            self.transcript.append(ToolMessage(event.call_id, event.name, content, event.is_error))
+        elif isinstance(event, ev.Submission) and not event.accepted:
+            self.errors = event.errors
+
+    def _reply(self, message: AssistantMessage) -> None:
+        self.transcript.append(message)
+        self.failure = message.failure or self.failure
+
+
+class _Caller:
+    """Lets the caller's functions answer what the run asks."""
+
+    def __init__(self, session: Session, human: Human | None, approver: Approver | None) -> None:
+        self._session, self._human, self._approver = session, human, approver
+        self._tasks: set[asyncio.Task[None]] = set()
+        session.listen(self._on_event)
+
+    def _on_event(self, event: ev.Event) -> None:
+        if isinstance(event, ev.HumanRequested) and self._human is not None:
+            self._start(self._answer(event, self._human))
+        elif isinstance(event, ev.ApprovalRequested) and self._approver is not None:
+            self._start(self._decide(event, self._approver))
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _answer(self, asked: ev.HumanRequested, human: Human) -> None:
+        with self._session.clock.busy():
+            words = await _result(lambda: human(asked))
+        if isinstance(words, Exception):
+            self._session.answer(asked.id, "declined", f"{type(words).__name__}: {words}")
+        elif words is None:
+            self._session.answer(asked.id, "declined")
+        else:
+            self._session.answer(asked.id, "answered", str(words))
+
+    async def _decide(self, asked: ev.ApprovalRequested, approver: Approver) -> None:
+        with self._session.clock.busy():
+            yes = await _result(lambda: approver(asked))
+        if isinstance(yes, Exception):
+            self._session.approve(asked.id, "deny", f"{type(yes).__name__}: {yes}")
+        else:
+            self._session.approve(asked.id, "once" if yes else "deny")
+
+    async def close(self) -> None:
+        for task in tuple(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+async def _result(call: Callable[[], Any]) -> Any:
+    """What the caller's function gives, or the exception that it raised."""
+    try:
+        result = call()
+        return await result if isawaitable(result) else result
+    except Exception as error:
+        return error
+
+
+def _provider(model: Provider | str, clock: Clock | None) -> Provider:
+    if not isinstance(model, str):
+        return model
+    import os
+
+    from handrail.providers.catalog import make_provider, resolve
+
+    return make_provider(resolve(model, environ=os.environ), clock)
+
+
+def _instructions(system: str | None) -> ev.Instruction:
+    if system is not None:
+        return ev.Instruction("the caller", system)
+    text = (files("handrail") / "prompts" / "step.md").read_text("utf-8")
+    return ev.Instruction("handrail/prompts/step.md", text)
