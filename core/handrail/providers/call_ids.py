@@ -1,4 +1,4 @@
-"""Call ids as wires accept them: letters, digits, `_` and `-`, at most 64 characters, no id twice.
+"""Call ids as wires accept them: letters, digits, `_` and `-`, so many characters, no id twice.
 
 Some providers reuse an id in each reply, others make ids that their neighbours refuse. So ids are made anew
 for each request, from the history alone: the same history gives the same ids.
@@ -16,9 +16,10 @@ _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 class CallIds:
-    """Ids for the wire, asked for in the order of the history."""
+    """Ids for the wire of at most `limit` characters, asked for in the order of the history."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = LIMIT) -> None:
+        self._limit = limit
         self._taken: set[str] = set()
         self._now: dict[str, str] = {}
 
@@ -34,12 +35,12 @@ class CallIds:
         return self._now[call_id]
 
     def _free(self, call_id: str) -> str:
-        plain = _REFUSED.sub("_", call_id)[:LIMIT] or "call"
+        plain = _REFUSED.sub("_", call_id)[: self._limit] or "call"
         wire, n = plain, 1
         while wire in self._taken:
             n += 1
             mark = f"_{n}"
-            wire = plain[: LIMIT - len(mark)] + mark
+            wire = plain[: self._limit - len(mark)] + mark
         self._taken.add(wire)
         return wire
 

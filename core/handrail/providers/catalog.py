@@ -203,7 +203,9 @@ def _key_variables(entry: ProviderEntry, wire: Api, moved: bool) -> tuple[str, .
 def _examples(name: str) -> str:
     like = [known for known in _data()["models"] if name and known.partition("/")[2].startswith(name)]
     return (
-        f" For instance {min(like, key=len)}." if like else " For instance anthropic/claude-sonnet-4-6 or ollama/qwen3."
+        f" For instance {min(like, key=len)}."
+        if like
+        else " For instance anthropic/claude-sonnet-4-6 or ollama/qwen3."
     )
 
 

@@ -25,12 +25,10 @@ from handrail.messages import (
     UserMessage,
 )
 from handrail.providers.base import Effort, ModelInfo, Request, ToolSpec
+from handrail.providers.call_ids import CallIds, wire_name
 
-MAX_ID = 40  # characters; OpenAI refuses longer ids of calls
-MAX_NAME = 64
-_ID = re.compile(r"[A-Za-z0-9_-]{1,40}")
+MAX_ID = 40  # characters; OpenAI refuses longer ids of calls on this wire
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
-_NOT_NAME = re.compile(r"[^A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +86,7 @@ def _effort(effort: Effort, quirks: ChatQuirks) -> dict[str, Any]:
 def _messages(model: ModelInfo, request: Request, quirks: ChatQuirks) -> Iterator[dict[str, Any]]:
     if request.system:
         yield {"role": "system", "content": request.system}
+    ids = _ShortIds() if quirks.short_ids else CallIds(MAX_ID)
     pictures: list[Image] = []
     for message in request.messages:
         if pictures and not isinstance(message, ToolMessage):
@@ -95,7 +94,7 @@ def _messages(model: ModelInfo, request: Request, quirks: ChatQuirks) -> Iterato
             pictures = []
         if isinstance(message, ToolMessage) and model.images:
             pictures += [c for c in message.content if isinstance(c, Image)]
-        yield from _message(message, model, quirks)
+        yield from _message(message, model, quirks, ids)
     if pictures:
         yield _pictures(pictures)
 
@@ -120,14 +119,16 @@ def _picture(image: Image) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": f"data:{image.media_type};base64,{image.data}"}}
 
 
-def _message(message: Message, model: ModelInfo, quirks: ChatQuirks) -> Iterator[dict[str, Any]]:
+def _message(
+    message: Message, model: ModelInfo, quirks: ChatQuirks, ids: CallIds
+) -> Iterator[dict[str, Any]]:
     if isinstance(message, UserMessage):
         yield {"role": "user", "content": _user_content(message.content, model)}
     elif isinstance(message, ToolMessage):
         words = _words(message.content, model) or ("error" if message.is_error else "(no output)")
-        yield {"role": "tool", "tool_call_id": wire_id(message.call_id, quirks), "content": words}
+        yield {"role": "tool", "tool_call_id": ids.of(message.call_id), "content": words}
     else:
-        yield from _assistant(message, model, quirks)
+        yield from _assistant(message, model, quirks, ids)
 
 
 def _user_content(content: Sequence[Content], model: ModelInfo) -> str | list[dict[str, Any]]:
@@ -138,7 +139,7 @@ def _user_content(content: Sequence[Content], model: ModelInfo) -> str | list[di
 
 
 def _words(content: Sequence[Content], model: ModelInfo) -> str:
-    """The text of `content`; a note stands for each image that cannot be sent here."""
+    """The text of `content`, empty when it is blank; a note stands for each image that cannot be here."""
     pieces = []
     for block in content:
         if isinstance(block, Text):
@@ -149,24 +150,29 @@ def _words(content: Sequence[Content], model: ModelInfo) -> str:
             )
         else:
             pieces.append("[an image, shown below]")
-    return "\n".join(p for p in pieces if p)
+    words = "\n".join(p for p in pieces if p)
+    return words if words.strip() else ""
 
 
-def _assistant(message: AssistantMessage, model: ModelInfo, quirks: ChatQuirks) -> Iterator[dict[str, Any]]:
+def _assistant(
+    message: AssistantMessage, model: ModelInfo, quirks: ChatQuirks, ids: CallIds
+) -> Iterator[dict[str, Any]]:
     calls = message.calls
-    if not message.text.strip() and not calls:
+    text = message.text if message.text.strip() else None
+    if text is None and not calls:
         return  # nothing that this wire can carry; two user messages in a row are allowed
-    said: dict[str, Any] = {"role": "assistant", "content": message.text or None}
+    said: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
-        said["tool_calls"] = [_call(call, quirks) for call in calls]
+        ids.reply(calls)
+        said["tool_calls"] = [_call(call, ids) for call in calls]
         said.update(_replayed(message, model, quirks))
     yield said
 
 
-def _call(call: ToolCall, quirks: ChatQuirks) -> dict[str, Any]:
+def _call(call: ToolCall, ids: CallIds) -> dict[str, Any]:
     """A call as it was made; arguments that did not parse go back as `{}` (rule L4)."""
     function = {"name": wire_name(call.name), "arguments": "{}" if call.error else call.raw}
-    return {"id": wire_id(call.id, quirks), "type": "function", "function": function}
+    return {"id": ids.of(call.id), "type": "function", "function": function}
 
 
 def _replayed(message: AssistantMessage, model: ModelInfo, quirks: ChatQuirks) -> dict[str, Any]:
@@ -189,15 +195,10 @@ def _details(thinking: Thinking) -> list[Any]:
     return details if isinstance(details, list) else []
 
 
-def wire_id(id: str, quirks: ChatQuirks) -> str:
-    """`id` in the maker's alphabet and length; one that does not fit becomes its digest, always the same."""
-    fits = _SHORT_ID if quirks.short_ids else _ID
-    if fits.fullmatch(id):
-        return id
-    digest = hashlib.sha256(id.encode("utf-8", "replace")).hexdigest()
-    return digest[:9] if quirks.short_ids else f"call_{digest[:24]}"
+class _ShortIds(CallIds):
+    """Ids of nine letters or digits: another id becomes its digest, always the same."""
 
-
-def wire_name(name: str) -> str:
-    """A tool's name in the wire's alphabet: a model may have called one that does not exist."""
-    return _NOT_NAME.sub("_", name)[:MAX_NAME] or "unknown"
+    def of(self, call_id: str) -> str:
+        if _SHORT_ID.fullmatch(call_id):
+            return call_id
+        return hashlib.sha256(call_id.encode("utf-8", "replace")).hexdigest()[:9]

@@ -196,7 +196,7 @@ class Reply:
                     raise HttpFailure(self.failure(str(error))) from None
                 if not streaming:
                     streaming = bool(events)
-                    seen += chunk[: MAX_ERROR_BODY - len(seen)] if len(seen) < MAX_ERROR_BODY else b""
+                    seen += chunk[: max(0, MAX_ERROR_BODY - len(seen))]
                 for event in events:
                     yield event
         if not streaming:

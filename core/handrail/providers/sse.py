@@ -2,7 +2,8 @@
 
 A decoder of our own: the one of httpx-sse is private to a reader that insists on the right content type
 (which servers often do not send), keeps a byte order mark, and holds back an event that ends in a lone CR.
-Comments, `id` and `retry` mean nothing here and are dropped.
+Comments, `id` and `retry` mean nothing here and are dropped, and so is, as the standard says, an event that the
+stream breaks off before its blank line.
 """
 
 from __future__ import annotations

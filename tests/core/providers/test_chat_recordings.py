@@ -122,15 +122,13 @@ def told(body: bytes) -> tuple[str, str]:
     """Text and thinking of the events that are whole in `body`, read without the client."""
     text, thinking = "", ""
     for block in re.split(rb"(?:\r\n|\n|\r){2}", body)[:-1]:
-        for line in block.splitlines():
-            if line.startswith(b"data:"):
-                for choice in json.loads(line[5:])["choices"]:
-                    delta = choice["delta"]
-                    thinking += delta.get("reasoning_content") or delta.get("reasoning") or ""
-                    content = delta.get("content") or ""
-                    for part in [{"text": content}] if isinstance(content, str) else content:
-                        text += part.get("text", "")
-                        thinking += "".join(t["text"] for t in part.get("thinking", []))
+        data = b"".join(line[5:] for line in block.splitlines() if line.startswith(b"data:"))
+        for delta in (choice["delta"] for choice in json.loads(data or b'{"choices":[]}')["choices"]):
+            thinking += delta.get("reasoning_content") or delta.get("reasoning") or ""
+            content = delta.get("content") or ""
+            for part in [{"text": content}] if isinstance(content, str) else content:
+                text += part.get("text", "")
+                thinking += "".join(t["text"] for t in part.get("thinking", []))
     return text, thinking
 
 
@@ -156,4 +154,4 @@ async def test_K1_a_cut_before_the_end_is_a_failure_that_keeps_what_came(
         if cut == "eof":  # a reset may overtake bytes that are still under way
             text, thinking = told(part.removeprefix("\ufeff".encode()))
             assert (message.text, message.thinking) == (text, thinking), where
-            assert message.failure.phase == ("stream"), where
+            assert message.failure.phase == "stream", where
