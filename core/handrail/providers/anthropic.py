@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 
 import httpx
@@ -22,7 +22,8 @@ VERSION = "2023-06-01"
 class Anthropic:
     """A model behind `POST {base_url}/v1/messages`. The base URL does not include `/v1`.
 
-    `api_key` None sends no key. Raises ValueError for a base URL or a key that cannot be used.
+    `api_key` None sends no key; `headers` are sent beside our own. Raises ValueError for a base URL or a header
+    that cannot be used.
     """
 
     def __init__(
@@ -33,19 +34,22 @@ class Anthropic:
         api_key: str | None = None,
         quirks: AnthropicQuirks | None = None,
         clock: Clock | None = None,
+        headers: Mapping[str, str] | None = None,
         client: httpx.AsyncClient | None = None,
     ) -> None:
         self._model = model
         self._quirks = quirks or AnthropicQuirks()
-        headers = {
+        own = {
             "content-type": "application/json",
             "user-agent": f"handrail/{__version__}",
             "anthropic-version": VERSION,
         }
         if api_key:
-            headers["x-api-key"] = api_key
+            own["x-api-key"] = api_key
         base_url = base_url.rstrip("/").removesuffix(f"/{PATH}").removesuffix("/v1")
-        self._http = Http(base_url, headers, provider=model.provider, clock=clock, client=client)
+        self._http = Http(
+            base_url, own | dict(headers or {}), provider=model.provider, clock=clock, client=client
+        )
 
     @property
     def model(self) -> ModelInfo:

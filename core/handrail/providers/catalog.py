@@ -222,24 +222,21 @@ def default_model(
 
 def make_provider(resolved: Resolved, clock: Clock | None = None) -> Provider:
     """The wire for `resolved`, ready to be asked. Raises ConfigError for an address or key of no use."""
-    common: dict[str, Any] = {
-        "base_url": resolved.base_url,
-        "api_key": resolved.api_key,
-        "clock": clock,
-        "headers": resolved.headers,
-    }
+    url, key, headers = resolved.base_url, resolved.api_key, resolved.headers
     try:
         if resolved.api == "anthropic":
             from handrail.providers.anthropic import Anthropic
 
-            return Anthropic(resolved.model, **common)
+            return Anthropic(resolved.model, base_url=url, api_key=key, clock=clock, headers=headers)
         if resolved.api == "openai-responses":
             from handrail.providers.openai_responses import OpenAIResponses
 
-            return OpenAIResponses(resolved.model, **common)
+            return OpenAIResponses(resolved.model, base_url=url, api_key=key, clock=clock, headers=headers)
         from handrail.providers.openai_chat import OpenAIChat
 
-        return OpenAIChat(resolved.model, quirks=resolved.quirks, **common)
+        return OpenAIChat(
+            resolved.model, base_url=url, api_key=key, quirks=resolved.quirks, clock=clock, headers=headers
+        )
     except ValueError as error:
         raise ConfigError(str(error)) from None
 

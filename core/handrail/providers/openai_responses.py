@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 
 import httpx
@@ -21,7 +21,8 @@ PATH = "responses"
 class OpenAIResponses:
     """A model behind `POST {base_url}/responses`. The base URL includes `/v1`.
 
-    `api_key` None sends no key. Raises ValueError for a base URL or a key that cannot be used.
+    `api_key` None sends no key; `headers` are sent beside our own. Raises ValueError for a base URL or a header
+    that cannot be used.
     """
 
     def __init__(
@@ -32,15 +33,18 @@ class OpenAIResponses:
         api_key: str | None = None,
         quirks: ResponsesQuirks | None = None,
         clock: Clock | None = None,
+        headers: Mapping[str, str] | None = None,
         client: httpx.AsyncClient | None = None,
     ) -> None:
         self._model = model
         self._quirks = quirks or ResponsesQuirks()
-        headers = {"content-type": "application/json", "user-agent": f"handrail/{__version__}"}
+        own = {"content-type": "application/json", "user-agent": f"handrail/{__version__}"}
         if api_key:
-            headers["authorization"] = f"Bearer {api_key}"
+            own["authorization"] = f"Bearer {api_key}"
         base_url = base_url.rstrip("/").removesuffix(f"/{PATH}")
-        self._http = Http(base_url, headers, provider=model.provider, clock=clock, client=client)
+        self._http = Http(
+            base_url, own | dict(headers or {}), provider=model.provider, clock=clock, client=client
+        )
 
     @property
     def model(self) -> ModelInfo:
