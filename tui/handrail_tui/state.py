@@ -167,7 +167,7 @@ class ViewState:
             cwd=one_line(e.cwd),
             session=one_line(e.session, 80),
             window=e.window,
-            approve=e.approve,
+            approve=one_line(e.approve, 20),
             tools=tuple(one_line(name, 80) for name in e.tools),
             instructions=tuple((one_line(i.path), clean_for_terminal(i.text)) for i in e.instructions),
             has_output=e.output is not None,
@@ -228,8 +228,8 @@ class ViewState:
             self.meters.recovery = e.recovery
             words.append(f"recovery {'on' if e.recovery else 'off'}")
         if e.approve is not None:
-            self.header.approve = e.approve
-            words.append(f"approval {e.approve}")
+            self.header.approve = one_line(e.approve, 20)
+            words.append(f"approval {self.header.approve}")
         return self._add(Note("changed: " + ", ".join(words)), facts=True)
 
     # Turns --------------------------------------------------------------------------------------------------

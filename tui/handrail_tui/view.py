@@ -52,6 +52,16 @@ class Block:
             self.pieces.append(rest)
             self.chars += len(rest)
 
+    def since(self, chars: int) -> str:
+        """What came behind the first `chars` characters. Costs what is new, not the whole."""
+        missing, found = self.chars - chars, []
+        for piece in reversed(self.pieces):
+            if missing <= 0:
+                break
+            found.append(piece if len(piece) <= missing else piece[len(piece) - missing :])
+            missing -= len(piece)
+        return "".join(reversed(found))
+
     @property
     def text(self) -> str:
         """All of it."""

@@ -1,0 +1,140 @@
+"""The program on a terminal: an app around one session, and `run_session`, which runs it.
+
+A lone Esc must act at once: the delay in which Textual waits for the rest of a sequence is set before Textual
+is imported.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("ESCDELAY", "25")
+
+import asyncio
+import signal
+import sys
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from handrail.providers.base import Provider
+from handrail_tui import theming
+from handrail_tui.port import Last, SessionPort
+from handrail_tui.screens.run import RunScreen
+from handrail_tui.screens.run_commands import RunCommands
+from handrail_tui.text import one_line
+
+_SIGNALS: Final = ("SIGTERM", "SIGHUP")
+_PATIENCE_S: Final = 3.0
+"""Seconds that a suspended run gets to end by itself before the terminal is given back anyway."""
+
+
+class HandrailApp(App[Last], inherit_bindings=False):
+    """One session on a terminal."""
+
+    TITLE = "handrail"
+    BINDINGS: ClassVar[list[BindingType]] = []
+    COMMANDS = {RunCommands}  # noqa: RUF012 - as in the base class
+    # The screen binds ctrl+p under an id of its own, so that settings can remap it.
+    COMMAND_PALETTE_BINDING = "ctrl+backslash"
+
+    def __init__(
+        self,
+        session: SessionPort,
+        begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
+        *,
+        theme: str | None = None,
+        themes: Path | None = None,
+        keys: Mapping[str, str] | None = None,
+        journal: str = "",
+        make_provider: Callable[[str], Provider] | None = None,
+    ) -> None:
+        """`begin` starts the first run. `themes` is the folder of a person's own, `keys` maps actions to keys."""
+        super().__init__()
+        self.session = session
+        self.signalled: str | None = None
+        self._themes = theming.install(self, themes)
+        self.theme = theme if theme in self.available_themes else theming.DEFAULT
+        if keys:
+            self.set_keymap(keys)
+        home = str(Path.home())
+        self.run_screen = RunScreen(
+            session, begin=begin, home=home, journal=journal, make_provider=make_provider
+        )
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theming.defaults()
+
+    def get_default_screen(self) -> Screen[None]:
+        return self.run_screen
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        yield SystemCommand("Theme", "choose the colours", self.search_themes)
+
+    def on_mount(self) -> None:
+        theming.watch(self, self._themes)
+        loop = asyncio.get_running_loop()
+        for name in _SIGNALS:
+            if number := getattr(signal, name, None):
+                # Not on every platform, and not outside the main thread.
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(number, self._signalled, name)
+
+    def on_unmount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name in _SIGNALS:
+            if number := getattr(signal, name, None):
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.remove_signal_handler(number)
+
+    def _signalled(self, name: str) -> None:
+        """Give the terminal back, and suspend the run (rule J7)."""
+        self.signalled = name
+        self.run_screen.suspend_and_leave(name)
+        asyncio.get_running_loop().call_later(_PATIENCE_S, self.exit, self.run_screen.last)
+
+
+def run_session(
+    session: SessionPort,
+    prompt: str,
+    *,
+    context: str | None = None,
+    theme: str | None = None,
+    themes: Path | None = None,
+    keys: Mapping[str, str] | None = None,
+    journal: str = "",
+    make_provider: Callable[[str], Provider] | None = None,
+) -> Last | None:
+    """Run `prompt` on the screen until the person leaves; the last outcome, None when there was none.
+
+    Afterwards one line on stderr says how it ended and, when the session is kept in `journal`, how to go on.
+    """
+    app = HandrailApp(
+        session,
+        lambda: session.run(prompt, context=context),
+        theme=theme,
+        themes=themes,
+        keys=keys,
+        journal=journal,
+        make_provider=make_provider,
+    )
+    last = app.run()
+    if app.return_code == 0:
+        _say_goodbye(app, last, journal)
+    return last
+
+
+def _say_goodbye(app: HandrailApp, last: Last | None, journal: str) -> None:
+    """One line where the screen was: the terminal may be gone, then nobody reads it."""
+    outcome = "no run" if last is None else "interrupted" if last.type == "run_interrupted" else last.outcome
+    name = one_line(app.run_screen.view.header.session, 80)
+    parts = [f"handrail: {outcome}"]
+    if journal and name:
+        parts += [f"session {name}", journal, f"go on: handrail resume {name}"]
+    with suppress(OSError):
+        print("   ".join(parts), file=sys.stderr)  # noqa: T201

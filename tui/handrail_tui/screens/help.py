@@ -1,0 +1,65 @@
+"""Help: the keys of what has focus, as they are bound now, and the slash commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding, Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from handrail_tui.commands_table import COMMANDS
+from handrail_tui.widgets.transcript_rows import styled
+
+_NAMES = {"escape": "esc", "question_mark": "?", "pageup": "page up", "pagedown": "page down"}
+_TITLES = {"run": "Run", "composer": "Composer", "transcript": "Transcript"}
+
+
+class HelpScreen(ModalScreen[None]):
+    """Made from bindings, so that it tells what a person's own keys are."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,q,f1,question_mark", "dismiss", "back", id="help.back")
+    ]
+
+    def __init__(self, bindings: list[ActiveBinding]) -> None:
+        super().__init__()
+        self._active = bindings
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="help--body"):
+            yield Static(help_text(self._active))
+
+    def on_mount(self) -> None:
+        self.query_one(VerticalScroll).focus()
+
+
+def help_text(bindings: list[ActiveBinding]) -> Content:
+    """Keys by what they belong to, then the commands."""
+    groups: dict[str, dict[str, tuple[list[str], str]]] = {}
+    for active in bindings:
+        binding = active.binding
+        if binding.id is None or not binding.description or binding.system:
+            continue
+        title = binding.id.partition(".")[0]
+        keys, _ = groups.setdefault(title, {}).setdefault(binding.id, ([], binding.description))
+        keys.append(_NAMES.get(binding.key, binding.key))
+    lines = [styled(("Keys", "bold $accent"), ("   of what has the keyboard now; esc goes back", "$dim"))]
+    for title, rows in groups.items():
+        lines += [Content(""), styled((_TITLES.get(title, title.capitalize()), "bold"))]
+        for keys, words in rows.values():
+            lines.append(styled("  ", (", ".join(keys).ljust(24), "$accent"), (words, "$dim")))
+    lines += [
+        Content(""),
+        styled(("Commands", "bold $accent"), ("   typed in the composer", "$dim")),
+        Content(""),
+    ]
+    for command in COMMANDS:
+        name = f"/{command.name} {command.argument}".ljust(24)
+        lines.append(styled("  ", (name, "$accent"), (command.help, "$dim")))
+    return Content("\n").join(lines)

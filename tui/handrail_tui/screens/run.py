@@ -1,0 +1,371 @@
+"""The run screen: a session on a terminal.
+
+It folds the session's events into a view, lets widgets draw from it, and turns what a person does into commands
+to the session. It holds no truth of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.widgets import Static
+
+from handrail.events import Event, QueueChanged, RunStarted
+from handrail.policy import Bounds
+from handrail.providers.base import Provider
+from handrail_tui.painter import Painter
+from handrail_tui.port import Last, SessionPort
+from handrail_tui.screens.decisions import DecisionsScreen
+from handrail_tui.screens.help import HelpScreen
+from handrail_tui.screens.run_choices import apply_choice
+from handrail_tui.screens.run_commands import run_command
+from handrail_tui.state import ViewState
+from handrail_tui.view import Item
+from handrail_tui.widgets.cards import Facts, Stall, Subject
+from handrail_tui.widgets.cards.chosen import Chosen
+from handrail_tui.widgets.cards.guard import InputGuard
+from handrail_tui.widgets.cards.host import CardHost
+from handrail_tui.widgets.composer import Composer
+from handrail_tui.widgets.footer import RunFooter
+from handrail_tui.widgets.header import RunHeader
+from handrail_tui.widgets.status import StatusColumn, StatusLine
+from handrail_tui.widgets.transcript import Transcript
+
+_TICK_S: Final = 0.25
+_WIDE: Final = 100
+_NARROW: Final = 60
+_KEYS: Final = {"escape": "esc", "question_mark": "?"}
+
+
+class RunScreen(Screen[None]):
+    """A run, from its prompt to its outcome, and the next one after it."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "stop", "stop", id="run.stop"),
+        Binding("ctrl+p", "palette", "palette", id="run.palette"),
+        Binding("ctrl+r", "decisions", "decisions", id="run.decisions"),
+        Binding("ctrl+t", "thinking", "thinking", id="run.thinking"),
+        Binding("f1", "help", "help", id="run.help", key_display="?"),
+        Binding("ctrl+q", "quit", "quit", id="run.quit"),
+        Binding("ctrl+c", "interrupt", "stop, then quit", show=False, id="run.interrupt"),
+        Binding("pageup", "transcript('page', -1)", "page up", show=False, id="run.page_up"),
+        Binding("pagedown", "transcript('page', 1)", "page down", show=False, id="run.page_down"),
+        Binding("home,ctrl+home", "transcript('top')", "beginning", show=False, id="run.top"),
+        Binding("end,ctrl+end", "transcript('follow')", "end, and follow it", show=False, id="run.follow"),
+    ]
+
+    stopping: reactive[bool] = reactive(False)
+    """A stop was asked for and the run has not ended yet: the key is answered at once (rule L9)."""
+
+    def __init__(
+        self,
+        session: SessionPort,
+        *,
+        begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
+        home: str = "",
+        journal: str = "",
+        make_provider: Callable[[str], Provider] | None = None,
+        guard: InputGuard | None = None,
+    ) -> None:
+        """`begin` starts the first run; without it the screen waits for a prompt. `home` is shown as `~`.
+
+        `journal` is where the session is kept, `make_provider` makes another model's provider by its name.
+        """
+        super().__init__()
+        self.session, self.view = session, ViewState()
+        self.make_provider = make_provider
+        self.last: Last | None = None
+        self.leaving = False
+        self.dismissed: object = None
+        self.patient_since: float | None = None
+        self._begin, self._home, self._journal = begin, home, journal
+        self._guard = guard or InputGuard()
+        self._touched: dict[Item, None] = {}
+        self._painter: Painter | None = None
+        self._unlisten: Callable[[], None] = lambda: None
+
+    def compose(self) -> ComposeResult:
+        clock = self.session.clock
+        yield RunHeader(self.view, self._home)
+        with Horizontal(id="run--body"):
+            with Vertical(id="run--left"):
+                yield Transcript()
+                yield Static(id="run--more")
+            yield StatusColumn(self.view, clock)
+        yield CardHost(clock, self._guard)
+        yield StatusLine(self.view, clock)
+        yield Composer(Path.cwd(), self._guard, lone={"question_mark": "screen.help"})
+        yield RunFooter(self.view, self.footer_keys)
+
+    def on_mount(self) -> None:
+        self.composer.attach(self.query_one(CardHost))
+        self.composer.input.focus()
+        self._painter = Painter(self.paint)
+        self._unlisten = self.session.listen(self.on_session_event)
+        self.set_interval(_TICK_S, self.tick)
+        if self._begin is not None:
+            self.drive(self._begin())
+
+    def on_unmount(self) -> None:
+        self._unlisten()
+        if self._painter is not None:
+            self._painter.close()
+
+    @property
+    def composer(self) -> Composer:
+        return self.query_one(Composer)
+
+    @property
+    def transcript(self) -> Transcript:
+        return self.query_one(Transcript)
+
+    # Runs ---------------------------------------------------------------------------------------------------
+
+    def drive(self, run: Coroutine[Any, Any, Last]) -> None:
+        """Carry a run in the background."""
+        self.dismissed = None
+        self.run_worker(self._carry(run), name="run")
+
+    async def _carry(self, run: Coroutine[Any, Any, Last]) -> None:
+        self.last = await run
+        self.stopping = False
+        if self.leaving:
+            self.app.exit(self.last)
+        self.tick()
+
+    # Events in ----------------------------------------------------------------------------------------------
+
+    def on_session_event(self, event: Event) -> None:
+        """Fold one event. Drawing comes later: a thousand deltas cost a thousand folds and a few paints."""
+        change = self.view.apply(event)
+        if change.item is not None:
+            self._touched[change.item] = None
+        if change.card:
+            self.show_cards()
+        if isinstance(event, QueueChanged) and event.returned:
+            words = "\n\n".join(message.text for message in event.returned)
+            self.composer.give_back(words, "not delivered: it is yours again")
+        if isinstance(event, RunStarted):
+            self.transcript.has_output = self.view.header.has_output
+        if self._painter is not None:
+            self._painter.ask()
+
+    def paint(self) -> None:
+        """Bring the widgets in line with the view."""
+        if not self.is_attached:
+            return
+        for item in self._touched:
+            self.transcript.touch(item)
+        self._touched.clear()
+        self.transcript.paint(self.session.clock.now())
+        self.refresh_facts()
+
+    def refresh_facts(self) -> None:
+        """Draw again what stands around the transcript."""
+        for widget in (RunHeader, StatusColumn, StatusLine, RunFooter):
+            self.query_one(widget).refresh()
+
+    def tick(self) -> None:
+        """What changes with time alone: durations, a stall."""
+        if not self.is_attached:
+            return
+        attempt = self.view.turns.attempt
+        if attempt is not None and self.view.turns.current is not None:
+            live = attempt.batch is not None and attempt.batch.seconds is None
+            if live or attempt.streaming:
+                self._touched[self.view.turns.current] = None
+        self.show_cards()
+        self.paint()
+
+    def watch_stopping(self, stopping: bool) -> None:
+        for widget in self.query(StatusColumn):
+            widget.stopping = stopping
+        for line in self.query(StatusLine):
+            line.stopping = stopping
+        if self.is_attached:
+            self.refresh_facts()
+            self.refresh_bindings()
+
+    # Cards --------------------------------------------------------------------------------------------------
+
+    def show_cards(self) -> None:
+        """Bring the card above the composer in line with what is open."""
+        self.query_one(CardHost).show(self.subjects(), self.facts())
+        waiting = self.view.phase in ("waiting", "needs-you", "approval")
+        self.composer.mode = "idle" if not self.session.running else "waiting" if waiting else "running"
+        self.refresh_bindings()
+
+    def subjects(self) -> list[Subject]:
+        """What a card may be about now."""
+        view = self.view
+        found: list[Subject] = [*view.questions.values(), *view.approvals.values()]
+        if view.wait is not None:
+            found.append(view.wait)
+        if view.finished is not None and view.finished is not self.dismissed:
+            found.append(view.finished)
+        since = view.last_data_at
+        if since is not None and view.stalled(self.session.clock.now()) and since != self.patient_since:
+            found.append(Stall(since))
+        return found
+
+    def facts(self) -> Facts:
+        """What cards tell beside their subject."""
+        m, attempt = self.view.meters, self.view.turns.attempt
+        limits = Bounds.model_construct(
+            max_turns=m.max_turns,
+            max_attempts=m.max_attempts,
+            deadline_s=m.deadline_s,
+            max_total_tokens=m.max_total_tokens,
+            max_cost=m.max_cost,
+        )
+        resume = f"handrail resume {self.view.header.session}" if self._journal else ""
+        return Facts(
+            kept=f"{attempt.kept} kept as context" if attempt is not None and attempt.kept else "",
+            journal=self._journal,
+            resume=resume,
+            started_at=self.view.watch.started_at,
+            limits=limits,
+        )
+
+    @on(Chosen)
+    def _chosen(self, event: Chosen) -> None:
+        event.stop()
+        apply_choice(self, event)
+        self.show_cards()
+
+    # Composer -----------------------------------------------------------------------------------------------
+
+    @on(Composer.Submitted)
+    def _submitted(self, event: Composer.Submitted) -> None:
+        event.stop()
+        if not self.session.running:
+            self.drive(self.session.run(event.text))
+        elif event.kind == "follow_up":
+            self.session.follow_up(event.text)
+        else:
+            self.session.steer(event.text)
+        self.transcript.action_follow()
+
+    @on(Composer.Command)
+    def _command(self, event: Composer.Command) -> None:
+        event.stop()
+        self.composer.note(run_command(self, event.name, event.args))
+
+    @on(Composer.Shell)
+    def _shell(self, event: Composer.Shell) -> None:
+        event.stop()
+        self.composer.give_back(
+            "!" + event.command, "Shell lines are not run from here; ask for it in words."
+        )
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter typed while the transcript has the focus is meant for the composer."""
+        if self.focused is self.transcript and event.is_printable and event.character:
+            event.stop()
+            self.composer.input.focus()
+            self.composer.input.type_character(event.character)
+
+    # Actions ------------------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "stop":
+            return self.session.running and not self.stopping
+        return True
+
+    def action_stop(self) -> None:
+        """Stop the run; what was said is kept, so is what stands in the composer."""
+        if self.session.running:
+            self.stopping = True
+            self.session.stop()
+
+    def action_interrupt(self) -> None:
+        """Stop a run; when there is none, or it is stopping, quit. Unsent words are not thrown away at once."""
+        if self.session.running and not self.stopping:
+            self.action_stop()
+        elif self.composer.text.strip() and not self.leaving and not self.session.running:
+            self.leaving = True
+            self.composer.note("ctrl+c again quits; this was not sent yet")
+            self.set_timer(3.0, self._stay)
+        else:
+            self.action_quit()
+
+    def _stay(self) -> None:
+        self.leaving = False
+
+    def action_quit(self) -> None:
+        """Leave. A run is suspended and can be resumed (rule J7)."""
+        self.suspend_and_leave(None)
+
+    def suspend_and_leave(self, signal: str | None) -> None:
+        """Suspend a run and leave as soon as it has ended; the second time, at once."""
+        if not self.session.running or self.leaving:
+            self.app.exit(self.last)
+            return
+        self.leaving = True
+        self.composer.note("suspending …")
+        self.session.suspend(signal)
+
+    def action_palette(self) -> None:
+        """Search what can be done."""
+        self.app.action_command_palette()
+
+    def action_thinking(self) -> None:
+        """Open or fold all thoughts."""
+        self.transcript.show_thinking(not self.transcript.thinking)
+
+    def action_decisions(self) -> None:
+        """Look at each decision and its evidence."""
+        self.app.push_screen(DecisionsScreen(self.view))
+
+    def action_help(self) -> None:
+        """The keys of what has focus, and the commands."""
+        self.app.push_screen(HelpScreen(list(self.active_bindings.values())))
+
+    def action_transcript(self, what: str, by: int = 0) -> None:
+        """Scroll the transcript, wherever the keyboard is."""
+        action = getattr(self.transcript, f"action_{what}")
+        action(by) if by else action()
+
+    def footer_keys(self) -> list[tuple[str, str]]:
+        """Keys and words of the bindings that are shown, in the order in which they were declared."""
+        found = []
+        for active in self.active_bindings.values():
+            binding = active.binding
+            if active.node is self and binding.show and active.enabled:
+                key = binding.key_display or _KEYS.get(binding.key, binding.key)
+                found.append((key, binding.description))
+        return found
+
+    # Layout -------------------------------------------------------------------------------------------------
+
+    def on_resize(self, event: events.Resize) -> None:
+        folded = event.size.width < _WIDE
+        self.set_class(folded, "-folded")
+        self.set_class(event.size.width < _NARROW, "-narrow")
+        self.set_class(event.size.height < 30, "-low")
+        column = self.query_one(StatusColumn)
+        width = min(52, max(40, event.size.width * 36 // 100))
+        column.styles.width = width
+        self.query_one(RunHeader).column = 0 if folded else width
+
+    @on(Transcript.Moved)
+    def _moved(self, event: Transcript.Moved) -> None:
+        event.stop()
+        more = self.query_one("#run--more", Static)
+        words = f"↓ {event.below} new" if event.below else "↓"
+        more.update(Content(f"{words}   end follows"))
+        more.set_class(not event.following, "-shown")
+
+    @on(events.Click, "#run--more")
+    def _clicked_more(self) -> None:
+        self.transcript.action_follow()

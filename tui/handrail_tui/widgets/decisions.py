@@ -1,0 +1,43 @@
+"""The decisions, newest last: when, what (its colour says what it means), why."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from textual.content import Content
+
+from handrail_tui.view import Entry
+from handrail_tui.widgets.transcript_items import TONES
+from handrail_tui.widgets.transcript_rows import styled
+
+_PAD = " " * 9
+
+
+def clock_time(moment: float) -> str:
+    """A moment as local time: `12:04:11`."""
+    return datetime.fromtimestamp(moment).strftime("%H:%M:%S")
+
+
+def head(entry: Entry) -> Content:
+    """One decision on one line."""
+    return styled(
+        (clock_time(entry.at), "$dim"), " ", (entry.word, TONES[entry.tone]), f" {entry.rest}".rstrip()
+    )
+
+
+def decision_lines(entries: list[Entry], width: int, room: int) -> list[Content]:
+    """As many of the newest decisions as `room` lines hold; says how many more there are."""
+    chosen: list[list[Content]] = []
+    used = 0
+    for entry in reversed(entries):
+        lines = [head(entry).truncate(width, ellipsis=True)]
+        if entry.why:
+            why = Content.styled(entry.why, "$dim").wrap(max(8, width - len(_PAD)))
+            lines += [_PAD + line for line in why[:2]]
+        if used + len(lines) > room - (len(chosen) + 1 < len(entries)):
+            break
+        chosen.append(lines)
+        used += len(lines)
+    hidden = len(entries) - len(chosen)
+    more = [styled((f"{hidden} before, ctrl+r shows all", "$faint"))] if hidden and room else []
+    return [*more, *(line for lines in reversed(chosen) for line in lines)]

@@ -1,0 +1,31 @@
+"""What waits to be delivered: steering before the next request, follow-ups when the run would end."""
+
+from __future__ import annotations
+
+from textual.content import Content
+
+from handrail_tui.state import ViewState
+from handrail_tui.text import one_line
+from handrail_tui.widgets.transcript_rows import styled
+
+_MOST = 5
+
+
+def queue_lines(view: ViewState, width: int) -> list[Content]:
+    """The queue in the order of delivery."""
+    waiting = [("↳ ", "$person", m.text) for m in view.steering] + [
+        ("⇥ ", "$dim", m.text) for m in view.follow_ups
+    ]
+    lines = []
+    for sign, style, text in waiting[:_MOST]:
+        words = one_line(text, max(4, width - 4))
+        lines.append(styled((sign, style), (f"“{words}”", "$dim")).truncate(width, ellipsis=True))
+    if len(waiting) > _MOST:
+        lines.append(styled((f"{len(waiting) - _MOST} more", "$faint")))
+    return lines
+
+
+def queue_words(view: ViewState) -> str:
+    """`2 queued`, or nothing."""
+    waiting = len(view.steering) + len(view.follow_ups)
+    return f"{waiting} queued" if waiting else ""

@@ -1,0 +1,357 @@
+"""The transcript: everything that was said and done, as rows that scroll.
+
+One widget draws all of it, line by line, so that its cost is what is seen and what is new, not what there is:
+no widget a message, nothing to restyle when the focus moves. An item's rows are made once and kept; only the
+newest item is made again while it changes.
+
+Following the end is the default. Scrolling up stops following; what is read stays where it is, whatever
+changes above or below it. `End` follows again.
+"""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from collections.abc import Hashable
+from pathlib import Path
+from typing import ClassVar, Final
+
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.geometry import Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.style import Style
+from textual.visual import RenderOptions
+
+from handrail_tui.view import Compaction, End, Item, Note, Said, Turn
+from handrail_tui.widgets.transcript_items import compaction_rows, end_rows, note_rows, said_rows
+from handrail_tui.widgets.transcript_rows import Look, Row, blank
+from handrail_tui.widgets.turn import TurnRows
+
+_SLICE_S: Final = 0.012
+"""Seconds of one go at making rows anew after a change of width; what is left over waits for the next go."""
+
+
+class Section:
+    """The rows of one item, and whether they are as they should be."""
+
+    __slots__ = ("item", "rows", "stale", "turn")
+
+    def __init__(self, item: Item) -> None:
+        self.item = item
+        self.rows: list[Row] = []
+        self.stale = True
+        self.turn = TurnRows(item) if isinstance(item, Turn) else None
+
+    def make(self, look: Look, *, current: bool) -> None:
+        """Make the rows, with air above them."""
+        match self.item:
+            case Turn():
+                assert self.turn is not None
+                rows = self.turn.rows(look, current=current)
+            case Said() as said:
+                rows = said_rows(said, look)
+            case Note() as note:
+                rows = note_rows(note, look)
+            case Compaction() as compaction:
+                rows = compaction_rows(compaction, look)
+            case End() as end:
+                rows = end_rows(end, look)
+        self.rows = [blank(), *rows]
+        self.stale = False
+
+
+class Transcript(ScrollView, can_focus=True):
+    """Shows items. `touch` says that one is new or changed, `paint` draws what was touched."""
+
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "line(-1)", "up", show=False, id="transcript.up"),
+        Binding("down,j", "line(1)", "down", show=False, id="transcript.down"),
+        Binding("pageup", "page(-1)", "page up", show=False, id="transcript.page_up"),
+        Binding("pagedown,space", "page(1)", "page down", show=False, id="transcript.page_down"),
+        Binding("home", "top", "beginning", show=False, id="transcript.top"),
+        Binding("end", "follow", "end", show=False, id="transcript.follow"),
+        Binding("right_square_bracket", "fold(1)", "next fold", show=False, id="transcript.next_fold"),
+        Binding(
+            "left_square_bracket", "fold(-1)", "previous fold", show=False, id="transcript.previous_fold"
+        ),
+        Binding("enter", "open", "open, close", show=False, id="transcript.open"),
+    ]
+
+    following: reactive[bool] = reactive(True)
+    """Whether new rows are scrolled to."""
+
+    class Moved(Message):
+        """Following began or ended, or rows came in below: `below` rows are under the lower edge."""
+
+        def __init__(self, following: bool, below: int) -> None:
+            super().__init__()
+            self.following, self.below = following, below
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.thinking = False
+        self.has_output = False
+        self._sections: list[Section] = []
+        self._by_item: dict[Item, int] = {}
+        self._tops: list[int] = []
+        self._total = 0
+        self._toggled: set[Hashable] = set()
+        self._mark: Hashable | None = None
+        self._epoch = 0
+        self._placing = False
+        self._seen_total = 0
+        self._now = 0.0
+
+    # What the screen says -----------------------------------------------------------------------------------
+
+    def touch(self, item: Item) -> None:
+        """`item` is new, or changed."""
+        index = self._by_item.get(item)
+        if index is None:
+            self._by_item[item] = len(self._sections)
+            self._sections.append(Section(item))
+            # What was the newest may fold by itself now.
+            if len(self._sections) > 1:
+                self._sections[-2].stale = True
+        else:
+            self._sections[index].stale = True
+
+    def paint(self, now: float) -> None:
+        """Make the rows of what was touched, and place them; `now` is the moment of the session's clock."""
+        self._now = now
+        self._renew()
+
+    def show_thinking(self, shown: bool) -> None:
+        """Open or fold all thoughts."""
+        self.thinking = shown
+        self._toggled = {key for key in self._toggled if getattr(key, "kind", None) != "thinking"}
+        for section in self._sections:
+            if section.turn is not None:
+                section.stale = True
+        self._renew()
+
+    @property
+    def lines(self) -> int:
+        """Rows in all."""
+        return self._total
+
+    def plain(self) -> str:
+        """All of it as text, as it is drawn."""
+        return "\n".join(row.content.plain.rstrip() for section in self._sections for row in section.rows)
+
+    # Rows ---------------------------------------------------------------------------------------------------
+
+    def _width(self) -> int:
+        return max(10, self.scrollable_content_region.width - 1)
+
+    def _renew(self) -> None:
+        """Make stale rows anew: what is seen first, then from the newest upwards, in slices of time."""
+        if not self.size:
+            return
+        anchor = self._anchor()
+        look = Look(self._width(), self._now, self.thinking, self.has_output, self._toggled)
+        started, last, left = time.perf_counter(), len(self._sections) - 1, False
+        order = range(last, -1, -1)
+        if anchor is not None:
+            near = range(anchor[0], min(last + 1, anchor[0] + self.size.height))
+            order_list = [*near, *(n for n in order if n not in near)]
+        else:
+            order_list = list(order)
+        for index in order_list:
+            section = self._sections[index]
+            if not section.stale:
+                continue
+            if time.perf_counter() - started > _SLICE_S and section.rows:
+                left = True
+                break
+            section.make(look, current=index == last)
+        self._place(anchor)
+        if left:
+            self.call_later(self._renew)
+
+    def _anchor(self) -> tuple[int, int] | None:
+        """The item at the upper edge and the row in it, while someone reads; None when following."""
+        if self.following or not self._tops:
+            return None
+        y = round(self.scroll_y)
+        index = max(0, bisect_right(self._tops, y) - 1)
+        return index, y - self._tops[index]
+
+    def _place(self, anchor: tuple[int, int] | None) -> None:
+        """Measure, and keep in place what is read."""
+        self._tops = []
+        total = 0
+        for section in self._sections:
+            self._tops.append(total)
+            total += len(section.rows)
+        self._total = total
+        self._placing = True
+        try:
+            self.virtual_size = Size(self._width(), total)
+            if anchor is None:
+                self._seen_total = total
+                self.scroll_to(y=self.max_scroll_y, animate=False)
+            else:
+                index, offset = anchor
+                row = min(offset, max(0, len(self._sections[index].rows) - 1))
+                self.scroll_to(y=self._tops[index] + row, animate=False)
+        finally:
+            self._placing = False
+        self.refresh()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.post_message(
+            self.Moved(self.following, 0 if self.following else max(0, self._total - self._seen_total))
+        )
+
+    def _row(self, y: int) -> Row | None:
+        if not 0 <= y < self._total:
+            return None
+        index = bisect_right(self._tops, y) - 1
+        rows = self._sections[index].rows
+        offset = y - self._tops[index]
+        return rows[offset] if offset < len(rows) else None
+
+    # Drawing ------------------------------------------------------------------------------------------------
+
+    def render_line(self, y: int) -> Strip:
+        line = y + round(self.scroll_y)
+        width = self.scrollable_content_region.width
+        base = self.visual_style
+        row = self._row(line)
+        if row is None:
+            return Strip.blank(width, base.rich_style)
+        span = self.text_selection.get_span(line) if self.text_selection is not None else None
+        marked = self._mark is not None and row.fold == self._mark and self.has_focus
+        if span is None and not marked and row.strip is not None and row.epoch == self._epoch:
+            return row.strip.crop_extend(0, width, base.rich_style).apply_offsets(0, line)
+        content = row.content
+        if marked:
+            content = content.stylize("bold $accent")
+        if span is not None:
+            start, end = span
+            style = Style.from_styles(self.screen.get_component_styles("screen--selection"))
+            content = content.stylize(style, start, len(content.plain) if end == -1 else end)
+        strip = self._strip(content, base)
+        if span is None and not marked:
+            row.strip, row.epoch = strip, self._epoch
+        return strip.crop_extend(0, width, base.rich_style).apply_offsets(0, line)
+
+    def _strip(self, content: Content, base: Style) -> Strip:
+        """One row, already wrapped: never wrapped again, whatever its width."""
+        options = RenderOptions(self._get_style, {"text_wrap": "nowrap", "text_overflow": "clip"})
+        strips = content.render_strips(max(1, self._width()), 1, base, options)
+        return strips[0] if strips else Strip.blank(0)
+
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._epoch += 1
+
+    # Selecting ----------------------------------------------------------------------------------------------
+
+    @property
+    def allow_select(self) -> bool:
+        return True
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text, read from the rows that it covers."""
+        first = selection.start.y if selection.start is not None else 0
+        last = selection.end.y if selection.end is not None else self._total - 1
+        lines = []
+        for y in range(max(0, first), min(last, self._total - 1) + 1):
+            row, span = self._row(y), selection.get_span(y)
+            if row is not None and span is not None:
+                text = row.content.plain
+                lines.append(text[span[0] : len(text) if span[1] == -1 else span[1]].rstrip())
+        return "\n".join(lines), "\n"
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
+
+    # Scrolling and folding ----------------------------------------------------------------------------------
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if self._placing:
+            return
+        at_end = new_value >= self.max_scroll_y - 0.5
+        if at_end != self.following:
+            self.following = at_end
+            self._seen_total = self._total
+            self._tell()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(self.app.size.width < 60, "-narrow")
+        for section in self._sections:
+            section.stale = True
+        self._renew()
+
+    def action_line(self, by: int) -> None:
+        """Scroll by one line."""
+        self.scroll_to(y=self.scroll_y + by, animate=False)
+
+    def action_page(self, by: int) -> None:
+        """Scroll by a page, two lines of it staying."""
+        self.scroll_to(y=self.scroll_y + by * max(1, self.size.height - 2), animate=False)
+
+    def action_top(self) -> None:
+        """Go to the beginning."""
+        self.scroll_to(y=0, animate=False)
+
+    def action_follow(self) -> None:
+        """Go to the end and follow it."""
+        self.following = True
+        self._place(None)
+
+    def action_fold(self, by: int) -> None:
+        """Mark the next or previous thing that folds."""
+        folds: list[tuple[int, Hashable]] = []
+        for y in range(self._total):
+            row = self._row(y)
+            if row is not None and row.fold is not None and (not folds or folds[-1][1] != row.fold):
+                folds.append((y, row.fold))
+        if not folds:
+            return
+        marked = next((n for n, (_, key) in enumerate(folds) if key == self._mark), None)
+        if marked is None:
+            seen = [n for n, (y, _) in enumerate(folds) if y < self.scroll_y + self.size.height]
+            marked = (seen[-1] if seen else 0) - by
+        y, self._mark = folds[max(0, min(len(folds) - 1, marked + by))]
+        if not self.scroll_y <= y < self.scroll_y + self.size.height - 1:
+            self.scroll_to(y=max(0, y - self.size.height // 2), animate=False)
+        self.refresh()
+
+    def action_open(self) -> None:
+        """Open or fold what is marked."""
+        if self._mark is not None:
+            self.toggle(self._mark)
+        else:
+            self.action_fold(-1)
+
+    def toggle(self, key: Hashable) -> None:
+        """Open what is folded, fold what is open. The handle stays where it is on the screen."""
+        self._toggled ^= {key}
+        for section in self._sections:
+            if any(row.fold == key for row in section.rows):
+                section.stale = True
+        if self.following and self._total > self.size.height:
+            # Someone looks at this now; the end would take it away.
+            self.following = False
+            self._seen_total = self._total
+        self._renew()
+
+    def on_click(self, event: events.Click) -> None:
+        offset = event.get_content_offset(self)
+        row = self._row(offset.y + round(self.scroll_y)) if offset is not None else None
+        if row is not None and row.fold is not None:
+            self._mark = row.fold
+            self.toggle(row.fold)
+            event.stop()
