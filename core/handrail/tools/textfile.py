@@ -17,6 +17,7 @@ from handrail.mask import MASK
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.output import size
 from handrail.tools.paths import Place, explain
+from handrail.tools.stopping import whole
 
 T = TypeVar("T")
 Stamp: TypeAlias = tuple[int, int]
@@ -212,19 +213,11 @@ async def change(ctx: ToolContext, place: str, work: Callable[[], T]) -> T:
     passes then (rule L9).
     """
     async with _lock(ctx):
-        task = asyncio.ensure_future(ctx.clock.in_thread(work))
-        stopped = False
-        while not task.done():
-            try:
-                await asyncio.wait([task])
-            except asyncio.CancelledError:
-                stopped = True
+        done, stopped = await whole(ctx.clock.in_thread(work))
         if stopped:
-            ctx.leave(
-                f"{place}: " + ("nothing was changed" if task.exception() else "changed before the stop")
-            )
+            ctx.leave(f"{place}: changed before the stop")
             raise asyncio.CancelledError
-        return task.result()
+        return done
 
 
 def _lock(ctx: ToolContext) -> asyncio.Lock:

@@ -1,0 +1,236 @@
+"""The tool `bash`: a command in a shell of its own, ended with everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import shutil
+import signal
+from asyncio.subprocess import DEVNULL, STDOUT, Process
+from functools import partial
+from typing import Final, Literal, TypeAlias
+
+from pydantic import Field
+
+from handrail.tools import processes
+from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
+from handrail.tools.capture import Capture
+from handrail.tools.commands import pattern_of
+from handrail.tools.environ import child_environment
+from handrail.tools.output import count, one_line
+from handrail.tools.paths import own_files
+from handrail.tools.processes import end_family, family
+from handrail.tools.stopping import whole
+from handrail.tools.typed import Arguments, TypedTool
+
+DEFAULT_S: Final = 120.0
+MAX_S: Final = 600.0
+
+_DRAIN_S: Final = 0.1
+"""How long output may still come after the shell ended, while somebody else holds its pipe."""
+
+_BLOCK: Final = 65_536
+
+End: TypeAlias = Literal["exited", "timed out", "stopped"]
+
+
+class BashArguments(Arguments):
+    command: str = Field(min_length=1, description="the command; it may be several lines")
+    timeout: float = Field(DEFAULT_S, gt=0, description=f"seconds it may take, at most {MAX_S:g}")
+    description: str = Field("", description="what it does, in a few words, for the person who watches")
+
+
+class BashTool(TypedTool[BashArguments]):
+    """Runs a command in the working folder. Times are real seconds: a process does not know any other
+    clock."""
+
+    name = "bash"
+    description = (
+        "Run a shell command in the working folder and get its output, stdout and stderr together. Every call is a "
+        "new shell. There is no input and no terminal: use options that never prompt or page. What is to run in the "
+        "background needs its output redirected to a file. Long output is cut in the middle and kept in a file."
+    )
+    effect = "run"
+
+    def __init__(self, default_s: float = DEFAULT_S, max_s: float = MAX_S) -> None:
+        super().__init__(BashArguments)
+        self._default_s, self._max_s = default_s, max_s
+
+    def preview(self, args: BashArguments, ctx: ToolContext) -> Preview:
+        title = one_line(args.command)
+        about = [f"# {one_line(args.description)}"] if args.description else []
+        detail = "\n".join([*about, args.command]) if about or title != args.command else ""
+        return Preview(title, detail, pattern=pattern_of(args.command))
+
+    async def run(self, args: BashArguments, ctx: ToolContext) -> ToolResult:
+        wanted = args.timeout if "timeout" in args.model_fields_set else self._default_s
+        with ctx.clock.busy():
+            return await _Command(args.command, min(wanted, self._max_s), ctx).run()
+
+
+class _Command:
+    """One command from start to result."""
+
+    def __init__(self, command: str, limit: float, ctx: ToolContext) -> None:
+        self._command, self._limit, self._ctx = command, limit, ctx
+        self._mark = secrets.token_hex(8)
+        self._capture = Capture(ctx.clock, ctx.progress)
+        self._left: list[processes.Process] = []
+
+    async def run(self) -> ToolResult:
+        """Run it to an end of one of three kinds. A stop passes only when nothing is left to be ended."""
+        pipe, cancelled = await whole(self._start())
+        pump = asyncio.ensure_future(self._pump(pipe))
+        end: End = "stopped"
+        if not cancelled:
+            end, cancelled = await self._wait(pipe.process)
+        _, late = await whole(self._settle(end, pipe, pump))
+        result = self._result(end, pipe.process.returncode)
+        if cancelled or late:
+            self._ctx.leave(self._told(result))
+            raise asyncio.CancelledError
+        return result
+
+    async def _start(self) -> _Pipe:
+        shell = shutil.which("bash") or shutil.which("sh")
+        if shell is None or os.name != "posix":
+            raise ToolError("there is no bash or sh on this machine")
+        reading, writing = os.pipe()
+        os.set_blocking(reading, False)
+        try:
+            process = await asyncio.create_subprocess_exec(
+                shell,
+                "-c",
+                self._command,
+                stdin=DEVNULL,
+                stdout=writing,
+                stderr=STDOUT,
+                cwd=self._ctx.cwd,
+                env=child_environment(self._ctx.env, self._mark),
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(reading)
+            raise ToolError(f"the command could not be started: {error.strerror or error}") from None
+        finally:
+            os.close(writing)
+        return _Pipe(process, reading)
+
+    async def _wait(self, process: Process) -> tuple[End, bool]:
+        try:
+            async with asyncio.timeout(self._limit):
+                await process.wait()
+        except TimeoutError:
+            return "timed out", False
+        except asyncio.CancelledError:
+            return "stopped", True
+        return "exited", False
+
+    async def _pump(self, pipe: _Pipe) -> None:
+        while data := await pipe.read():
+            await self._capture.add(data)
+
+    async def _settle(self, end: End, pipe: _Pipe, pump: asyncio.Future[None]) -> None:
+        """End what has to be ended, take the last of the output, see who is left."""
+        root, clock = pipe.process.pid, self._ctx.clock
+        if end == "exited":
+            await asyncio.wait([pump], timeout=_DRAIN_S)
+            self._left = await clock.in_thread(partial(family, root, self._mark))
+        else:
+            self._left = await end_family(clock, root, self._mark, processes.GRACE_S)
+            await asyncio.wait([asyncio.ensure_future(pipe.process.wait())], timeout=_DRAIN_S)
+        pipe.stop()
+        await pump
+        pipe.close()
+        await self._capture.close()
+        if self._capture.path is not None:
+            own_files(self._ctx).add(self._capture.path)
+
+    def _result(self, end: End, code: int | None) -> ToolResult:
+        output = self._capture.text().rstrip("\n")
+        lines = count(self._capture.lines, "line") if self._capture.total else "no output"
+        notes, few = self._notes(end, code)
+        if not output and not notes:
+            output = "[no output]"
+        text = "\n".join(part for part in (output, *notes) if part)
+        return ToolResult(text, is_error=bool(few), summary=f"{few} · {lines}" if few else lines)
+
+    def _notes(self, end: End, code: int | None) -> tuple[list[str], str]:
+        """What a person and the model must know beside the output; and the same in a few words, empty if all
+        is well."""
+        notes, few = [], ""
+        if end == "timed out":
+            few = "timed out"
+            notes.append(f"[timed out after {self._limit:g} s and ended, with everything it had started]")
+        elif end == "stopped":
+            few = "stopped"
+            notes.append("[stopped, with everything it had started]")
+        elif code:
+            few = _exit(code)
+            notes.append(f"[{few}]")
+        for each in self._left:
+            if end == "exited":
+                notes.append(f"[running in the background: {each}; its output is no longer read]")
+            else:
+                notes.append(f"[may still be running: {each}]")
+        return notes, few
+
+    @staticmethod
+    def _told(result: ToolResult) -> str:
+        return "".join(block.text for block in result.blocks if block.type == "text")
+
+
+def _exit(code: int) -> str:
+    if code >= 0:
+        return f"exit {code}"
+    try:
+        return f"ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"ended by signal {-code}"
+
+
+class _Pipe:
+    """The shell and the end of the pipe that we read. Reading ends at its end, or at `stop`: a background
+    process may hold it open for hours. What the shell itself wrote is read first."""
+
+    def __init__(self, process: Process, descriptor: int) -> None:
+        self.process = process
+        self._descriptor = descriptor
+        self._stopping = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._last_reads = 1_048_576 // _BLOCK  # as much as a pipe can hold
+
+    async def read(self) -> bytes:
+        """The next bytes; none at the end."""
+        while True:
+            try:
+                if self._stopping:
+                    self._last_reads -= 1
+                    return os.read(self._descriptor, _BLOCK) if self._last_reads >= 0 else b""
+                await self._readable()
+                return os.read(self._descriptor, _BLOCK)
+            except BlockingIOError:
+                if self._stopping:
+                    return b""
+
+    def stop(self) -> None:
+        """Read what is there already, and no more."""
+        self._stopping = True
+        self._wake()
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+    async def _readable(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        loop.add_reader(self._descriptor, self._wake)
+        try:
+            await self._waiter
+        finally:
+            loop.remove_reader(self._descriptor)
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
