@@ -31,7 +31,7 @@ from handrail.session import Session
 from handrail.tools.base import Tool
 
 T = TypeVar("T")
-Human: TypeAlias = Callable[[ev.HumanRequested], "str | None | Awaitable[str | None]"]
+Human: TypeAlias = Callable[[ev.HumanRequested], "str | Awaitable[str | None] | None"]
 """Answers a question in words; None: the person cannot."""
 Approver: TypeAlias = Callable[[ev.ApprovalRequested], "bool | Awaitable[bool]"]
 """Says whether a call may run."""
@@ -40,10 +40,11 @@ Approver: TypeAlias = Callable[[ev.ApprovalRequested], "bool | Awaitable[bool]"]
 class StepFailed(Exception):
     """A step that came to no value (rule S8).
 
-    `kind` is the first that applies of: invalid-submissions, cancelled, human-required, budget, turn-limit, usage-limit,
-    provider, no-submit. `errors` are those of the last invalid submission, `failure` and `class_` the provider's last
-    failure and its class, `bound` the bound that was hit, `question` what a person was needed for, `until` the moment
-    (seconds since the epoch) at which a usage limit ends. `transcript` holds everything that was said, broken replies too.
+    `kind` is the first that applies of: invalid-submissions, cancelled, human-required, budget, turn-limit,
+    usage-limit, provider, no-submit. `errors` are those of the last invalid submission, `failure` and `class_` the
+    provider's last failure and its class, `bound` the bound that was hit, `question` what a person was needed for,
+    `until` the moment (seconds since the epoch) at which a usage limit ends. `transcript` holds everything that was
+    said, broken replies too.
     """
 
     def __init__(self, finished: ev.RunFinished, log: _Log) -> None:
@@ -150,8 +151,8 @@ async def step(
     `system` replaces our system prompt. `cwd` is the folder that tools work in. `on_event` hears every event.
 
     Raises StepFailed (see its `kind`); ValueError, before any request, for bounds that are not positive, two tools of
-    one name, a tool named `submit` or `ask_human`, a type that JSON cannot describe; ConfigError for a model that cannot
-    be reached from here. CancelledError passes through when your own task is cancelled.
+    one name, a tool named `submit` or `ask_human`, a type that JSON cannot describe; ConfigError for a model that
+    cannot be reached from here. CancelledError passes through when your own task is cancelled.
     """
     policy = (
         recovery if isinstance(recovery, RecoveryPolicy) else RecoveryPolicy() if recovery else NO_RECOVERY

@@ -35,6 +35,13 @@ _CUT = {
 }
 
 
+_BY = {
+    "stop": "the person stopped the run",
+    "deadline": "the run's deadline was reached",
+    "suspend": "the program was told to end",
+}
+
+
 @dataclass(slots=True)
 class Kit:
     """What calls may use: tools by name, the submission, the working folder, how approvals go."""
@@ -90,6 +97,7 @@ class Batch:
         stage, kit = self._stage, self._kit
         began = stage.clock.now()
         self._slots = [_Slot(call, kit.tools.get(call.name)) for call in calls]
+        self._exhausted = kit.submit is not None and stage.state.attempts >= stage.state.bounds.max_attempts
         if resumed:
             self._take_up()
         runs = stop_reason not in _CUT
@@ -112,12 +120,16 @@ class Batch:
     def _take_up(self) -> None:
         """Set what a stored run already knows of these calls."""
         open_ids = {c.id for c in self._stage.projection.open_calls}
-        asked = {q.call_id for q in self._stage.state.questions.values()}
         for slot in self._slots:
             if slot.call.id not in open_ids:
                 slot.result = _stored(self._stage.projection.stored_result(slot.call.id))
-            elif self._stage.projection.started(slot.call.id) and slot.call.id not in asked:
+            elif self._stage.projection.started(slot.call.id) and not self._asks_again(slot):
                 self._finish(slot, ToolResult(UNKNOWN, is_error=True))
+
+    def _asks_again(self, slot: _Slot) -> bool:
+        """Whether a call that had begun only waits for a person, so that it may begin again (rule H6)."""
+        asking = any(q.call_id == slot.call.id for q in self._stage.state.questions.values())
+        return asking and slot.tool is not None and slot.tool.effect == "read"
 
     async def _look(self, slot: _Slot) -> None:
         """Parse arguments and preview the call. Nothing is changed and nobody is asked yet."""
@@ -361,19 +373,23 @@ class Batch:
         )
 
     def _fill(self, stop_reason: str) -> None:
-        """Give a result to what has none, and say why (rules L4, L5, S5, L9). Suspended runs keep theirs open."""
+        """Give a result to what has none, and say why (rules L4, L5, S5, L9).
+
+        When the program ends (suspend), calls that have not begun and open questions stay open (rules J7, L5).
+        """
         cause = self._stage.interrupts.cause
-        if cause == "suspend":
-            return
+        asking = {q.call_id for q in self._stage.state.questions.values()}
         for slot in self._slots:
             if slot.result is not None or slot.open:
+                continue
+            if cause == "suspend" and (slot.began is None or slot.call.id in asking):
                 continue
             if stop_reason in _CUT:
                 text = NOT_EXECUTED.format(why=_CUT[stop_reason])
             elif self._exhausted:
                 text = NOT_EXECUTED.format(why="the attempts to submit are used up")
             else:
-                by = "the run's deadline was reached" if cause == "deadline" else "the person stopped the run"
+                by = _BY.get(cause or "stop", "the run was stopped")
                 left = slot.ctx.left if slot.ctx else []
                 if slot.began is not None:
                     text = "\n".join([f"stopped before it finished: {by}", *left])

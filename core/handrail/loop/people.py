@@ -20,9 +20,10 @@ class People:
         self._number = 0
         self.prepared: Answer | None = None  # the answer that a resumed run brings along (rule H4)
 
-    def numbered_from(self, number: int) -> None:
+    def numbered_by(self, event: ev.Event) -> None:
         """Go on numbering after a stored run."""
-        self._number = max(self._number, number)
+        if isinstance(event, ev.HumanRequested | ev.ApprovalRequested) and event.id[1:].isdigit():
+            self._number = max(self._number, int(event.id[1:]))
 
     async def question(self, question: ev.HumanRequested) -> Answer:
         """Hold for the person. `question.id` may be empty: it gets one. Raises HumanAbsent when nobody is there."""

@@ -37,6 +37,7 @@ class Projection:
         self._results: dict[str, ev.ToolFinished] = {}
         self._started: set[str] = set()
         self._asked: dict[str, ev.HumanRequested] = {}
+        self._seen: dict[str, ToolCall] = {}
         self._checkpoint: UserMessage | None = None
         self._checkpoint_at = 0
         self.pieces: tuple[str, ...] = ()
@@ -48,6 +49,15 @@ class Projection:
             return self._messages.copy()
         at = min(self._checkpoint_at, len(self._messages))
         return [*self._messages[:at], self._checkpoint, *self._messages[at:]]
+
+    @property
+    def call_ids(self) -> frozenset[str]:
+        """The ids of all calls so far, broken replies included."""
+        return frozenset(self._seen)
+
+    def call(self, call_id: str) -> ToolCall:
+        """The call of that id. Raises KeyError."""
+        return self._seen[call_id]
 
     @property
     def has_checkpoint(self) -> bool:
@@ -107,6 +117,7 @@ class Projection:
         if event.purpose != "task":
             return
         message = event.message
+        self._seen.update((call.id, call) for call in message.calls)
         if message.stop_reason == "aborted":
             text = message.text.strip()
             if text:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -47,9 +47,24 @@ class Asker:
         if self._scope is not None:
             self._scope.interrupt("retry")
 
-    def knows(self, calls: tuple[ToolCall, ...]) -> None:
-        """Note ids of a stored run, so that later ones differ."""
-        self._ids.update(c.id for c in calls)
+    def knows(self, ids: Iterable[str]) -> None:
+        """Note ids of earlier calls, so that later ones differ (rule L5)."""
+        self._ids.update(ids)
+
+    def rebuild(self, model: str, pieces: Iterable[ev.MessageDelta]) -> AssistantMessage:
+        """A reply from the pieces on record: as far as it came when the program ended (rule J3)."""
+        partial = Assembler(model)
+        for piece in pieces:
+            if piece.kind == "text":
+                partial.text(piece.text)
+            elif piece.kind == "thinking":
+                partial.thinking(piece.text)
+            elif piece.index is not None:
+                if piece.name is not None:
+                    partial.call(piece.index, "", piece.name)
+                partial.arguments(piece.index, piece.text)
+        failure = Failure("the program ended while this reply was streaming", phase="stream")
+        return self._unique(partial.message("error", failure=failure))
 
     async def ask(self, provider: Provider, request: Request, *, purpose: Purpose, idle_s: float) -> Reply:
         """Ask once. Always gives a reply; `cause` is set when something of ours ended the stream (rules L9, L10)."""

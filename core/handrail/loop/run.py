@@ -3,7 +3,7 @@ it: `room` (compaction), `reply` (one request), `batch` (its calls), `carry` (de
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from handrail.loop.room import Room
 from handrail.loop.stage import Stage
 from handrail.messages import AssistantMessage
 from handrail.providers.base import Request
-from handrail.recovery.decide import decide
+from handrail.recovery.decide import Decision, decide
 
 _GO_ON = None  # a step of the loop that found no reason to end
 
@@ -40,6 +40,16 @@ class Run:
         self._follow_up_due = False
         specs = [tool.spec for tool in kit.tools.values()]
         self._specs = [*specs, kit.submit.spec] if kit.submit else specs
+
+    def take_up_pieces(self, pieces: Iterable[ev.MessageDelta]) -> None:
+        """A reply that the program did not live to finish: the same task is asked again, with what it had said as the
+        checkpoint. It costs no allowance: nothing of the provider failed (rules J3, R10)."""
+        stage, model = self._stage, self._plan.provider.model.name
+        message = self.asker.rebuild(model, pieces)
+        stage.emit(ev.MessageFinished(**stage.stamp(), message=message))
+        why = "the program ended while the reply was streaming"
+        decision = Decision("resume", "transient", why, stage.state.ledger, "transient")
+        self._carrier.announce(decision, self._carrier.facts(message))
 
     async def go(self) -> End:
         """Turn after turn until something ends it. Never raises for what a model, a provider or a tool does."""
@@ -169,8 +179,17 @@ class Run:
             if await self.pauser.take_up(state.wait):
                 return _GO_ON
             return interrupted(stage) or End("provider", error="recovery was switched off")
-        if stage.projection.batch_open and last is not None:
-            batch = Batch(stage, self._kit, self._people, self._keep)
-            return await self._after(Reply(last), await batch.run(last.calls, last.stop_reason, resumed=True))
+        if last is not None and (stage.projection.batch_open or not state.settled):
+            return await self._after(Reply(last), await self._rest_of_batch(last))
         question = next((q for q in state.questions.values() if q.call_id is None), None)
         return await self._holder.hold(question) if question is not None else _GO_ON
+
+    async def _rest_of_batch(self, last: AssistantMessage) -> BatchResult:
+        """The batch of a stored run's last reply: what is left of it runs now."""
+        stage, state = self._stage, self._stage.state
+        if stage.projection.batch_open:
+            batch = Batch(stage, self._kit, self._people, self._keep)
+            return await batch.run(last.calls, last.stop_reason, resumed=True)
+        exhausted = self._kit.submit is not None and state.attempts >= state.bounds.max_attempts
+        known = state.last_batch
+        return BatchResult(ends=known is not None and known.ends, exhausted=exhausted)

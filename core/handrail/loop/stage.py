@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol, TypedDict
 
 from handrail import events as ev
@@ -10,6 +11,7 @@ from handrail.clock import Clock
 from handrail.loop.interrupts import Interrupts
 from handrail.loop.projection import Projection
 from handrail.loop.state import RunState
+from handrail.mask import Masker, MaskStream
 
 
 class Stamp(TypedDict):
@@ -22,17 +24,22 @@ class Record(Protocol):
 
     def append(self, event: ev.Event) -> None: ...
 
-    async def commit(self) -> None:
-        """Return when all that was appended is on the disk."""
+    async def commit(self) -> str | None:
+        """Return None when all that was appended is on the disk, else why it cannot be written."""
         ...
 
 
-class Stage:
-    """Emits events: to the record first, then into the folds, then to the listeners."""
+RETRY_S = 5.0  # how soon a record that cannot be written is tried again
 
-    def __init__(self, clock: Clock, record: Record | None = None) -> None:
+
+class Stage:
+    """Emits events: masked, to the record first, then into the folds, then to the listeners."""
+
+    def __init__(self, clock: Clock, record: Record | None = None, masker: Masker | None = None) -> None:
         self.clock = clock
         self.record = record
+        self._masker = masker if masker else None
+        self._streams: dict[str, MaskStream] = {}
         self.state = RunState()
         self.projection = Projection()
         self.interrupts = Interrupts()
@@ -53,6 +60,11 @@ class Stage:
         return {"at": self.clock.now(), "turn": self.turn}
 
     def emit(self, event: ev.Event) -> None:
+        """Something happened. Keys in it are masked before anyone hears of it (rule J5)."""
+        if self._masker is not None:
+            event = self._masker.masked(event)
+            if isinstance(event, ev.MessageFinished | ev.ToolFinished):
+                self._streams.clear()
         if self.record is not None:
             self.record.append(event)
         self.fold(event)
@@ -61,10 +73,23 @@ class Stage:
 
     def pass_on(self, event: ev.MessageDelta | ev.ToolProgress) -> None:
         """A piece that no fold needs: to the record, which keeps it loosely (rule J3), and to the listeners."""
+        if self._masker is not None:
+            event = replace(event, text=self._masked_piece(self._masker, event))
         if self.record is not None:
             self.record.append(event)
         for listener in self._listeners:
             listener(event)
+
+    def _masked_piece(self, masker: Masker, piece: ev.MessageDelta | ev.ToolProgress) -> str:
+        """The words of a piece without keys, which may stretch over several; what may begin one is held back."""
+        if isinstance(piece, ev.ToolProgress):
+            lane = piece.call_id
+        else:
+            lane = f"{piece.kind} {piece.index}"
+            if lane not in self._streams:
+                self._streams = {k: v for k, v in self._streams.items() if " " not in k}
+        stream = self._streams.setdefault(lane, masker.stream())
+        return stream.feed(piece.text)
 
     def fold(self, event: ev.Event) -> None:
         """Take an event into the folds only: how a stored run is read back."""
@@ -72,6 +97,20 @@ class Stage:
         self.projection.apply(event)
 
     async def commit(self) -> None:
-        """Return when everything emitted so far is on the disk (rule J1)."""
-        if self.record is not None:
-            await self.record.commit()
+        """Return when everything emitted so far is on the disk (rule J1).
+
+        While it cannot be written the run holds here and says so, until it can or somebody stops it (rule J6).
+        """
+        if self.record is None:
+            return
+        told = False
+        while (words := await self.record.commit()) is not None:
+            if not told:
+                told = True
+                self.emit(ev.Notice(**self.stamp(), level="error", text=words))
+            with self.interrupts.scope() as scope:
+                await self.clock.sleep(RETRY_S)
+            if scope.cause is not None:
+                return
+        if told:
+            self.emit(ev.Notice(**self.stamp(), text="the journal can be written again; the run goes on"))

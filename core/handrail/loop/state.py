@@ -42,7 +42,8 @@ class RunState:
         self.wait: ev.WaitStarted | None = None
         self.must_compact = False
         self.last: AssistantMessage | None = None
-        self.last_purpose = "task"
+        self.last_batch: ev.ToolBatchFinished | None = None
+        self.settled = True  # what follows from the last reply is on record
         self.finished: ev.RunFinished | None = None
         self.interrupted = False
         self.running = False
@@ -91,19 +92,23 @@ class RunState:
 
     def _turn_started(self, event: ev.TurnStarted) -> None:
         self.requests += 1
+        self.settled = True
         if self.pending is not None:
             self.ledger, self.pending = self.pending, None
 
     def _message_finished(self, event: ev.MessageFinished) -> None:
         message = event.message
-        self.last, self.last_purpose = message, event.purpose
+        self.last, self.last_batch = message, None
         self.usage += message.usage or Usage()
         known = self.cost is not None and event.cost is not None
         self.cost = self.cost + event.cost if known else None  # type: ignore[operator]
-        if event.purpose == "task" and is_good(message):
-            self.ledger = ledgers.after_good_reply(self.ledger)
+        if event.purpose == "task":
+            self.settled = False
+            if is_good(message):
+                self.ledger = ledgers.after_good_reply(self.ledger)
 
     def _tool_batch_finished(self, event: ev.ToolBatchFinished) -> None:
+        self.last_batch = event
         if not event.ends:
             self.ledger = ledgers.after_tool_turn(self.ledger)
 
@@ -115,6 +120,7 @@ class RunState:
             self.submitted = event
 
     def _decided(self, event: ev.Decided) -> None:
+        self.settled = True
         self.pending = None if event.decision in ("ask", "finish") else event.after
         if event.decision == "compact":
             self.must_compact = True
@@ -143,6 +149,7 @@ class RunState:
         self.queue = Queue(event.steering, event.follow_ups)
 
     def _steered(self, event: ev.Steered) -> None:
+        self.settled = True
         self.queue = self.queue.without(event.id)
         if event.kind == "follow_up":
             self.ledger = ledgers.fresh()
@@ -172,6 +179,7 @@ class RunState:
     def _run_finished(self, event: ev.RunFinished) -> None:
         self.finished = event
         self.running = False
+        self.settled = True
 
     def _run_interrupted(self, event: ev.RunInterrupted) -> None:
         self.interrupted = True

@@ -21,6 +21,7 @@ from handrail.loop.plan import End, Plan
 from handrail.loop.run import Run
 from handrail.loop.stage import Record, Stage
 from handrail.loop.state import Queue
+from handrail.mask import Masker
 from handrail.messages import clean
 from handrail.output import Output
 from handrail.policy import Bounds, RecoveryPolicy
@@ -33,8 +34,9 @@ class Session:
     """Runs of one conversation with a model.
 
     `tools` are what the model may call besides `submit` (offered when `output` is given) and `ask_human` (offered
-    unless `ask_human=False`). `approve` says what asks first (rule H5; None is `ask`),
-    `attended` whether somebody is there to answer: a flag, or a function of the question. `record` keeps events (rule J1); None keeps nothing.
+    unless `ask_human=False`). `approve` says what asks first (rule H5; None is `ask`), `attended` whether somebody is
+    there to answer: a flag, or a function of the question. `record` keeps events (rule J1); None keeps nothing.
+    Values of `secrets` are masked in every event (rule J5).
 
     Raises ValueError for two tools of one name, a tool named `submit` or `ask_human`, and a cost bound without a known
     price (rules L2, L3).
@@ -60,6 +62,7 @@ class Session:
         effort: Effort | None = None,
         tool_choice: ToolChoice = "auto",
         id: str | None = None,
+        secrets: Iterable[str] = (),
     ) -> None:
         self.id = id or uuid4().hex[:12]
         self.value: Any = None
@@ -70,12 +73,13 @@ class Session:
         self._plan = Plan(provider, policy, system, max_output, effort, tool_choice)
         self._kit = Kit(_named(tools, ask_human), cwd or Path.cwd(), _submit(output), approve or "ask", env)
         self._check_price(self._bounds)
-        self._stage = Stage(clock or RealClock(), record)
+        self._stage = Stage(clock or RealClock(), record, Masker(secrets))
         self._desk = Desk(attended if callable(attended) else lambda asked: bool(attended))
         self._people = People(self._stage, self._desk)
         self._run: Run | None = None
         self._signal: str | None = None
         self._numbers = 0
+        self._in_flight: tuple[ev.MessageDelta, ...] = ()
 
     # What can be seen --------------------------------------------------------------------------------------------
 
@@ -110,6 +114,20 @@ class Session:
         self.value = None
         return await self._go(clean(prompt), clean(context) if context else None, resumed=False)
 
+    def restore(self, events: Iterable[ev.Event], in_flight: Iterable[ev.MessageDelta] = ()) -> None:
+        """Take a stored run up to where it stood, before anything runs. `in_flight`: the pieces of a reply that the
+        program did not live to finish; they become the checkpoint (rules J3, R10)."""
+        stage = self._stage
+        for event in events:
+            stage.fold(event)
+            self._people.numbered_by(event)
+            self._numbered_by(event)
+        self._bounds = stage.state.bounds
+        self._in_flight = tuple(in_flight)
+        submitted, submit = stage.state.submitted, self._kit.submit
+        if submitted is not None and submit is not None:
+            self.value = submit.output.validate(stage.projection.call(submitted.call_id))
+
     async def go_on(self, *, answer: str | None = None) -> ev.RunFinished | ev.RunInterrupted:
         """Go on with a run that was interrupted or ended before its task was done: every counter is kept.
 
@@ -128,11 +146,12 @@ class Session:
         stage.interrupts.clear()
         stage.turn = None
         run = Run(stage, self._plan, self._kit, self._desk, self._people, self._keep)
-        for message in stage.projection.messages:
-            if message.role == "assistant":
-                run.asker.knows(message.calls)
+        run.asker.knows(stage.projection.call_ids)
         self._run = run
         stage.emit(self._started(prompt, context, resumed))
+        if self._in_flight:
+            pieces, self._in_flight = self._in_flight, ()
+            run.take_up_pieces(pieces)
         await stage.commit()
         watch = DeadlineWatch(stage)
         try:
@@ -351,6 +370,13 @@ class Session:
         self._stage.emit(
             ev.QueueChanged(**self._stage.stamp(), steering=queue.steering, follow_ups=queue.follow_ups)
         )
+
+    def _numbered_by(self, event: ev.Event) -> None:
+        """Go on numbering queued messages after a stored run."""
+        if isinstance(event, ev.QueueChanged):
+            for message in event.steering + event.follow_ups:
+                if message.id[1:].isdigit():
+                    self._numbers = max(self._numbers, int(message.id[1:]))
 
     def _check_price(self, bounds: Bounds) -> None:
         if bounds.max_cost is not None and self._plan.provider.model.price is None:
