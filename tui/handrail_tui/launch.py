@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,8 +18,10 @@ from handrail_tui.text import one_line
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
+    from handrail.events import RunFinished, RunInterrupted
     from handrail.providers.base import Provider
     from handrail.session import Session
+    from handrail_tui.task import Task
 
 NO_MODEL = """\
 no model is set up yet. One of these is enough:
@@ -33,9 +36,36 @@ no model is set up yet. One of these is enough:
 `handrail demo` needs none of it."""
 
 
-def make_session(
-    options: RunOptions, *, attended: bool, default_turns: int | None = None, clock: Clock | None = None
-) -> Session:
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A session, and the settings that it was made by."""
+
+    session: Session
+    settings: settings.Settings
+
+    def show(self, task: Task) -> RunFinished | RunInterrupted | None:
+        """Run the task on the screen."""
+        from handrail_tui.app import run_session
+
+        return run_session(
+            self.session,
+            task.prompt,
+            context=task.context,
+            theme=self.settings.theme,
+            themes=settings.user_file().parent / "themes",
+            keys=self.settings.keys,
+            make_provider=self._provider_named,
+        )
+
+    def _provider_named(self, name: str) -> Provider:
+        """Another model in mid-run; one of the same provider is asked where this one is."""
+        changes: dict[str, Any] = {"model": name}
+        if name.partition("/")[0] != self.session.provider.model.provider:
+            changes |= {"api": None, "base_url": None}
+        return make_provider(self.settings.model_copy(update=changes), self.session.clock)
+
+
+def prepare(options: RunOptions, *, attended: bool, default_turns: int | None = None) -> Launch:
     """The session that the options and the settings ask for. `default_turns` holds where nobody set a bound.
 
     Raises ConfigError and click.UsageError, before anything is spent.
@@ -46,7 +76,7 @@ def make_session(
     from handrail.tools import builtin_tools
 
     cwd = options.folder
-    clock = clock or RealClock()
+    clock = RealClock()
     loaded = settings.load(cwd, flags=options.flags())
     chosen = loaded.settings
     bounds = chosen.bounds
@@ -58,7 +88,7 @@ def make_session(
         _tell_untrusted(cwd, loaded)
     tools = builtin_tools() if chosen.tools is None else builtin_tools(chosen.tools)
     try:
-        return Session(
+        session = Session(
             make_provider(chosen, clock),
             tools=tools,
             cwd=cwd,
@@ -74,6 +104,7 @@ def make_session(
         )
     except ValueError as error:  # what a session refuses: two tools of one name, a cost bound without a price
         raise ConfigError(str(error)) from error
+    return Launch(session, chosen)
 
 
 def make_provider(chosen: settings.Settings, clock: Clock) -> Provider:

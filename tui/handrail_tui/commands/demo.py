@@ -57,11 +57,14 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
 
 def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> int:
     """Play it: at `speed` for somebody who watches, at once where `speed` is None."""
+    from handrail import settings
     from handrail.clock import ScaledClock, VirtualClock
     from handrail.scenario.play import session_for, working_folder
     from handrail_tui import headless
+    from handrail_tui.launch import Launch
     from handrail_tui.task import Task
 
+    task = Task(chosen.prompt)
     clock = VirtualClock() if speed is None else ScaledClock(speed)
     manner = headless.Manner.of(json=as_json, stream=sys.stdout)
     with working_folder(chosen) as cwd:
@@ -73,10 +76,8 @@ def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> 
             attended=lambda asked: speed is not None,
         )
         if speed is not None and not plain:
-            from handrail_tui.app import run_session
-
-            return _code(run_session(session, chosen.prompt))
-        return _code(asyncio.run(headless.play(session, Task(chosen.prompt), manner)))
+            return _code(Launch(session, settings.load(Path.cwd()).settings).show(task))
+        return _code(asyncio.run(headless.play(session, task, manner)))
 
 
 def _code(last: Event | None) -> int:

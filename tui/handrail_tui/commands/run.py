@@ -42,9 +42,7 @@ def run(prompt: str | None, **said: Any) -> int:
     manner = headless.Manner.of(json=options.json, stream=sys.stdout)
     if on_screen or manner.asks:
         launch.ask_for_trust(options.folder)
-    session = launch.make_session(options, attended=on_screen or manner.asks or options.hold)
+    ready = launch.prepare(options, attended=on_screen or manner.asks or options.hold)
     if on_screen:
-        from handrail_tui.app import run_session
-
-        return exit_codes.of_run(run_session(session, task.prompt, context=task.context))
-    return exit_codes.of_run(asyncio.run(headless.play(session, task, manner)))
+        return exit_codes.of_run(ready.show(task))
+    return exit_codes.of_run(asyncio.run(headless.play(ready.session, task, manner)))
