@@ -3,22 +3,24 @@
 Fields beat words, and what the body means beats the status. The ladder, first rung that holds:
 
 1. someone on our side ended it;
-2. sentences and fields that mean different things from different vendors (`special`);
-3. names in fields (codes, types, stop reasons), then names and words in the text, in the order of PRECEDENCE;
-4. a header that says whether to ask again, and weak names;
-5. the status; at last the phase.
+2. sentences and fields that mean one thing here and another there (`special`);
+3. names in fields: codes, types, stop reasons;
+4. names and words in the text, in the order of PRECEDENCE; faults of the wire last;
+5. a header that says whether to ask again, then names that say little;
+6. the status, vague words, the phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 from handrail.messages import Failure
-from handrail.recovery import special, vendors
+from handrail.recovery import special, vendors, words
+from handrail.recovery.advice import advise
 from handrail.recovery.evidence import Evidence, examine
-from handrail.recovery.guidance import Candidate, Guidance, find_moments, latest
+from handrail.recovery.guidance import Guidance, find_moments, latest
 from handrail.recovery.special import Finding
 from handrail.recovery.vendors import FailureClass
 
@@ -27,6 +29,7 @@ __all__ = ["FailureClass", "Verdict", "classify"]
 LONG_HINT_S = 3600.0
 """Without words that tell, a hint beyond this is a usage limit and no throttle (rule K4)."""
 
+_PLAIN_REFUSALS = frozenset({400, 404, 405, 406, 410, 411, 414, 415, 422, 431})
 _WAITED_FOR = ("transient", "usage_limit")
 
 
@@ -35,7 +38,7 @@ class Verdict:
     """What a failure is.
 
     `class_` is one of rule K2, `why` one sentence for a person, `guidance` the moment that the provider names (only
-    for classes that are waited for), `advice` what a person can do about a class that is not (rule R15).
+    for the classes that are waited for), `advice` what a person can do about a permanent class (rule R15), else "".
     """
 
     class_: FailureClass
@@ -50,86 +53,85 @@ def classify(failure: Failure, *, now: float, local_zone: tzinfo | None = None) 
     `now` is in seconds since the epoch; `local_zone` is the zone of clock times without one (None: the machine's).
     """
     evidence = examine(failure)
-    local = local_zone or datetime.fromtimestamp(now).astimezone().tzinfo
-    assert local is not None  # astimezone always sets one
-    moments = find_moments(evidence, now=now, local=local)
-    finding = next(_findings(failure, evidence))
-    guidance = _guidance(finding, evidence, moments, now)
+    finding = _find(failure, evidence)
+    guidance = None
+    if finding.class_ in _WAITED_FOR:
+        moments = find_moments(evidence, now=now, local=local_zone)
+        guidance = latest(moments, now=now, limited=_was_limited(finding, evidence))
     if finding.class_ == "transient" and not finding.telling and guidance and guidance.wait_s > LONG_HINT_S:
-        finding = Finding("usage_limit", f"{guidance.source} is more than an hour away: that is no throttle")
-    return Verdict(finding.class_, finding.why, guidance, vendors.FIXABLE.get(finding.class_, ""))
+        finding = Finding("usage_limit", f"{guidance.source}: more than an hour away, which is no throttle")
+    return Verdict(finding.class_, finding.why, guidance, advise(finding.class_, evidence.words))
 
 
-def _guidance(finding: Finding, evidence: Evidence, moments: list[Candidate], now: float) -> Guidance | None:
-    if finding.class_ not in _WAITED_FOR:
-        return None
-    limited = (
-        finding.class_ == "usage_limit"
-        or evidence.status == 429
-        or vendors.THROTTLE.search(evidence.words) is not None
-    )
-    return latest(moments, now=now, limited=limited)
-
-
-def _findings(failure: Failure, evidence: Evidence) -> Iterator[Finding]:
-    rungs: tuple[Callable[[Failure, Evidence], Finding | None], ...] = (
-        special.cancelled,
-        special.by_vendor,
-        _by_field_name,
-        _by_words,
-        special.by_retry_header,
-        _by_weak_name,
-        _by_status,
-    )
-    for rung in rungs:
+def _find(failure: Failure, evidence: Evidence) -> Finding:
+    for rung in _LADDER:
         finding = rung(failure, evidence)
         if finding is not None:
-            yield finding
-    yield _by_phase(failure)
+            return finding
+    return _by_phase(failure)
+
+
+def _was_limited(finding: Finding, evidence: Evidence) -> bool:
+    """Whether a limit was hit, so that the resets of its windows mean something."""
+    limited = finding.class_ == "usage_limit" or evidence.status == 429
+    return limited or words.THROTTLE.search(evidence.words) is not None
 
 
 def _by_field_name(failure: Failure, evidence: Evidence) -> Finding | None:
-    """A name in a field: a code, a type, a stop reason. Of several the one that PRECEDENCE names first."""
+    """A name in a field. Of several the class that PRECEDENCE names first; overflow wording wins over all."""
     named: dict[FailureClass, str] = {}
     for name, written in evidence.codes.items():
         class_ = vendors.NAMES.get(name)
         if class_ is not None:
             named.setdefault(class_, f"the field {written} says {class_}")
     for field in evidence.fields:
-        if field.key in vendors.FINISH_KEYS and (
-            class_ := vendors.FINISH.get(field.value.lower().replace("_", ""))
-        ):
-            named.setdefault(class_, f"the field {field.name}: {field.value} says {class_}")
-        elif field.key == "blockreason" and field.value:
+        if field.key == "blockreason" and field.value:
             named.setdefault(
                 "content_filter", f"the field {field.name}: {field.value} says that it was blocked"
             )
-    overflow = vendors.WORDS["context_overflow"].search(evidence.words) if named else None
-    if overflow is not None and not vendors.THROTTLE.search(evidence.words):
-        named.setdefault("context_overflow", _said(overflow.group(), "context_overflow"))
+        elif field.key in vendors.FINISH_KEYS:
+            class_ = vendors.FINISH.get(field.value.lower().replace("_", ""))
+            if class_ is not None:
+                named.setdefault(class_, f"the field {field.name}: {field.value} says {class_}")
+    if named and (overflow := _overflow_words(evidence)) is not None:
+        return overflow
     return _first(named)
 
 
 def _by_words(failure: Failure, evidence: Evidence) -> Finding | None:
     """Names and words in the text. Permanent wording wins over transient wording (rule R1)."""
-    throttle = vendors.THROTTLE.search(evidence.words)
     for class_ in vendors.PRECEDENCE:
         token = next((t for name, t in evidence.tokens.items() if vendors.NAMES.get(name) == class_), None)
         if token is not None:
             return Finding(class_, f"the text names {token}, which is {class_}")
-        found = vendors.WORDS[class_].search(evidence.words)
-        if found is None or (class_ == "context_overflow" and throttle is not None):
-            continue
-        if class_ == "usage_limit" and special.is_short_limit(evidence):
-            continue
-        if class_ == "empty" and (evidence.status or 200) >= 400:
-            continue
-        if class_ == "transient" and throttle is not None:
-            break
-        return Finding(class_, _said(found.group(), class_))
-    if throttle is not None:
-        return Finding("transient", _said(throttle.group(), "a throttle"), telling=False)
+        finding = _words_of(class_, evidence)
+        if finding is not None:
+            return finding
+    wire = words.WIRE.search(evidence.words)
+    if wire is not None and evidence.status not in _PLAIN_REFUSALS:
+        return Finding("transient", _said(wire.group(), "a fault on the way"))
     return None
+
+
+def _words_of(class_: FailureClass, evidence: Evidence) -> Finding | None:
+    if class_ == "context_overflow":
+        return _overflow_words(evidence)
+    if class_ == "usage_limit" and special.is_short_limit(evidence):
+        return None
+    if class_ == "empty" and (evidence.status or 200) >= 400:
+        return None
+    if class_ == "transient" and (throttle := words.THROTTLE.search(evidence.words)) is not None:
+        return Finding("transient", _said(throttle.group(), "a throttle"), telling=False)
+    found = words.WORDS[class_].search(evidence.words)
+    return None if found is None else Finding(class_, _said(found.group(), class_))
+
+
+def _overflow_words(evidence: Evidence) -> Finding | None:
+    """Overflow wording, but not that of a throttle: «too many tokens, please wait» is none."""
+    found = words.WORDS["context_overflow"].search(evidence.words)
+    if found is None or words.THROTTLE.search(evidence.words) is not None:
+        return None
+    return Finding("context_overflow", _said(found.group(), "context_overflow"))
 
 
 def _by_weak_name(failure: Failure, evidence: Evidence) -> Finding | None:
@@ -138,8 +140,7 @@ def _by_weak_name(failure: Failure, evidence: Evidence) -> Finding | None:
         class_ = vendors.WEAK.get(name)
         if class_ is not None:
             named.setdefault(class_, f"no words tell, and {written} says {class_}")
-    finding = _first(named)
-    return Finding(finding.class_, finding.why, telling=False) if finding is not None else None
+    return _first(named, telling=False)
 
 
 def _by_status(failure: Failure, evidence: Evidence) -> Finding | None:
@@ -164,24 +165,39 @@ def _of_status(status: int) -> FailureClass:
     return "invalid_request"
 
 
+def _by_vague_words(failure: Failure, evidence: Evidence) -> Finding | None:
+    found = words.VAGUE.search(evidence.words)
+    return None if found is None else Finding("transient", _said(found.group(), "a fault of the provider"))
+
+
 def _by_phase(failure: Failure) -> Finding:
     blank = not failure.text.strip()
     if failure.phase == "connect":
         return Finding("transient", "the connection did not come about, and no words say that it never can")
     if blank and failure.phase == "stream":
         return Finding("transient", "the stream broke without a word")
-    if blank and failure.status is not None and failure.status < 300:
+    if blank and failure.status is not None:
         return Finding("empty", f"status {failure.status} with an empty body")
-    return Finding(
-        "unknown", "no field, no known words and no status say what this is: asking again blindly is refused"
-    )
+    return Finding("unknown", "no field, no known words and no status tell: asking again blindly is refused")
 
 
-def _first(named: dict[FailureClass, str]) -> Finding | None:
+_LADDER: tuple[Callable[[Failure, Evidence], Finding | None], ...] = (
+    special.cancelled,
+    special.by_vendor,
+    _by_field_name,
+    _by_words,
+    special.by_retry_header,
+    _by_weak_name,
+    _by_status,
+    _by_vague_words,
+)
+
+
+def _first(named: dict[FailureClass, str], *, telling: bool = True) -> Finding | None:
     class_ = next((c for c in vendors.PRECEDENCE if c in named), None)
-    return None if class_ is None else Finding(class_, named[class_])
+    return None if class_ is None else Finding(class_, named[class_], telling)
 
 
-def _said(words: str, class_: str) -> str:
-    words = " ".join(words.split())
-    return f"the words «{words if len(words) <= 80 else words[:79] + '…'}» say {class_}"
+def _said(said: str, meaning: str) -> str:
+    said = " ".join(said.split())
+    return f"the words «{said if len(said) <= 80 else said[:79] + '…'}» say {meaning}"

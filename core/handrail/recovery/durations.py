@@ -23,6 +23,7 @@ _UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 # Lengths of digits and gaps are bounded, so that no text makes the match slow.
 _NUMBER = r"\d{1,12}(?:,\d{3}){0,3}(?:\.\d{1,12})?|an?(?=\s)"
 _PART = re.compile(rf"\s{{0,3}}({_NUMBER})[\s-]{{0,3}}({_UNIT})(?![A-Za-z(])", re.IGNORECASE)
+_RANGE = re.compile(r"\d{1,6}(?:\.\d{1,3})?\s{0,2}(?:-|–|to)\s{0,2}(?=\d)")
 _COLON = re.compile(r"(\d{1,3}):(\d{2}):(\d{2})(?!\d)")
 _JOIN = re.compile(r"\s{0,3}(?:,|and\b|,\s{0,3}and\b)", re.IGNORECASE)
 _ABOUT = re.compile(
@@ -45,6 +46,9 @@ def read_length(text: str, start: int = 0) -> Length | None:
     """The length that begins exactly at `start` of `text`, or None. Absurd lengths are None (rule U2)."""
     about = _ABOUT.match(text, start)
     position = about.end() if about else start
+    span = _RANGE.match(text, position)
+    if span is not None and _PART.match(text, span.end()):
+        about, position = span, span.end()  # «5-10 minutes»: the longer one, rounded
     clock = _COLON.match(text, position)
     if clock:
         hours, minutes, seconds = map(int, clock.groups())

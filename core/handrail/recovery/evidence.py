@@ -14,24 +14,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.messages import Failure
+from handrail.recovery.vendors import name_set, vendor_of
 
 HEAD, TAIL = 48_000, 16_000
 """Characters of a body that are looked at; what decides stands at its ends."""
 _MAX_FIELDS, _MAX_DEPTH, _MAX_TRIES = 400, 24, 24
 
+
 # What a provider echoes of our own request, and ids: no word of these says what went wrong.
-_ECHO = frozenset(
-    "failedgeneration input inputs prompt messages requestid id userid orgid organizationid traceid model providername "
-    "url uri documentationurl helpurl helplink link links arguments body instance eventid sessionid responseid "
-    "requestheaders request stack traceback".split()
+_ECHO = name_set(
+    """
+    failedgeneration input inputs prompt messages requestid id userid orgid organizationid traceid model providername
+    url uri documentationurl helpurl helplink link links arguments body instance eventid sessionid responseid
+    requestheaders request stack traceback flaggedinput
+    """
 )
 # Keys whose value is a name from a closed list, not a sentence.
-_CODE_KEYS = frozenset(
-    "code type status reason errorcode errortype subtype finishreason stopreason nativefinishreason blockreason "
-    "ratelimitreachedtype error errorname errorstatus statuscode httpstatus httpcode exception name domain quotaid "
-    "quotametric limitname limittype param kind category providercode rejectcode messagecode".split()
+_CODE_KEYS = name_set(
+    """
+    code type status reason errorcode errortype subtype finishreason stopreason nativefinishreason blockreason
+    ratelimitreachedtype error errorname errorstatus statuscode httpstatus httpcode exception quotaid quotametric
+    limitname limittype providercode param domain
+    """
 )
-_STATUS_KEYS = frozenset("status statuscode httpstatus httpcode httpstatuscode code errorcode".split())
+_NO_CODE = name_set("param domain quotaid quotametric")
+_STATUS_KEYS = name_set("status statuscode httpstatus httpcode httpstatuscode code errorcode")
 
 _LOOSE = re.compile(
     r"""["']([A-Za-z][\w.-]{1,40})["']\s{0,3}[:=]\s{0,3}(?:"([^"\\]{0,400})"|'([^'\\]{0,400})'|(-?\d[\d.]{0,24}))"""
@@ -42,11 +49,15 @@ _HEADER_LINE = re.compile(
     re.IGNORECASE,
 )
 # Digits are a status only where they stand alone (rule K3): at the start, in brackets, or behind a word that says so.
+_UNITS = (
+    "tokens|ms|s|sec|seconds|minutes|bytes|kb|mb|chars|characters|lines|items|messages|requests|files|times"
+)
 _STATUS_IN_TEXT = re.compile(
-    r"^\W{0,3}(?:\w{0,24}error:?\s)?([45]\d\d)(?![\w.%-]|\s?(?:tokens|ms|s\b|bytes|chars))"
+    rf"^\W{{0,3}}(?:\w{{0,24}}error:?\s)?([45]\d\d)(?![\w.%-]|\s?(?:{_UNITS})\b)"
     r"|\((?:status\s(?:code\s)?|http\s|code:?\s)?([45]\d\d)\)"
     r"|\b(?:http(?:/[\d.]{1,3})?|http error|status|status code|statuscode|error code|code|api error|got|returned"
-    r"|responded with|response|unexpected status|last status|error)[\s:=#]{1,4}(?:a\s)?\(?([45]\d\d)(?![\w.%-]|\s?(?:tokens|ms|bytes))",
+    r"|responded with|response|unexpected status|last status|error)[\s:=#]{1,4}(?:a\s)?\(?([45]\d\d)"
+    rf"(?![\w.%-]|\s?(?:{_UNITS})\b)",
     re.IGNORECASE,
 )
 _REASON_LINE = re.compile(
@@ -63,6 +74,7 @@ _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,400})", re.IGNORECASE)
 _IDENTIFIER = re.compile(
     r"\b(?:[A-Za-z][a-z0-9]*(?:_[A-Za-z0-9]+)+|(?:[A-Z][a-z0-9]+){2,}|[A-Z][A-Z0-9_]{3,})\b"
 )
+_URL = re.compile(r"\bhttps?://[^\s\"'<>]{1,2000}")
 _NOT_ALNUM = re.compile(r"[^a-z0-9]+")
 _QUOTES = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "`": "", "*": "", "_": " ", "\u00a0": " "})
 
@@ -81,7 +93,7 @@ class Field:
 class Evidence:
     """A failure taken apart. `words` are lower case with `_` as a space, `prose` the same words as they came."""
 
-    provider: str
+    vendor: str
     status: int | None
     prose: str
     words: str
@@ -120,10 +132,10 @@ def examine(failure: Failure) -> Evidence:
     if status is None or status < 400:
         status = _status_in(prose) or status
     return Evidence(
-        provider=squash(failure.provider or ""),
+        vendor=vendor_of(squash(failure.provider or "")),
         status=status,
         prose=prose,
-        words=prose.translate(_QUOTES).lower(),
+        words=_URL.sub(" url ", prose).translate(_QUOTES).lower(),
         fields=tuple(parts.fields),
         codes=parts.codes,
         tokens={squash(found): found for found in _IDENTIFIER.findall(prose)},
@@ -228,7 +240,7 @@ def _take_scalar(name: str, value: str, parts: _Parts, group: int) -> None:
     if key in _ECHO:
         return
     parts.fields.append(Field(key, name, value, group))
-    if key not in _CODE_KEYS or " " in value.strip():
+    if key not in _CODE_KEYS or key in _NO_CODE or " " in value.strip():
         return
     if (
         value.isascii()

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from handrail.messages import Failure
-from handrail.recovery import vendors
+from handrail.recovery import vendors, words
 from handrail.recovery.evidence import Evidence
 from handrail.recovery.vendors import FailureClass
 
@@ -24,44 +25,24 @@ class Finding:
     telling: bool = True
 
 
-Rule = Callable[[Failure, Evidence], Finding | None]
-
-
 def cancelled(failure: Failure, evidence: Evidence) -> Finding | None:
     """A whole, short text that says so, from our side of the wire. A provider's own abort is a fault like others."""
-    if len(evidence.words) > 240 or (evidence.status or 0) >= 400:
+    said = evidence.words.strip()
+    if len(said) > 240 or (evidence.status or 0) >= 400 or words.CANCELLED.fullmatch(said) is None:
         return None
-    if vendors.CANCELLED.fullmatch(evidence.words.strip()) and "timeout" not in evidence.words:
-        return Finding("cancelled", f"the words «{evidence.words.strip()[:80]}» say that someone ended it")
-    return None
+    if "timeout" in said or "timed out" in said:
+        return None
+    return Finding("cancelled", f"the words «{said[:80]}» say that someone ended it")
 
 
 def by_vendor(failure: Failure, evidence: Evidence) -> Finding | None:
-    """The first rule that holds."""
+    """What the first rule of this file says that has something to say."""
     return next((found for rule in _RULES if (found := rule(failure, evidence)) is not None), None)
-
-
-def vendor_of(evidence: Evidence) -> str:
-    """The vendor's own name behind the aliases under which people configure it."""
-    name = vendors.ALIASES.get(evidence.provider)
-    if name is not None:
-        return name
-    return next(
-        (v for v in ("google", "dashscope", "minimax", "mistral", "zai") if v in evidence.provider),
-        evidence.provider,
-    )
-
-
-def is_short_limit(evidence: Evidence) -> bool:
-    """Whether the limit that the words speak of is per minute or second; where both periods stand, the first one."""
-    short = vendors.SHORT_PERIOD.search(evidence.words)
-    long = vendors.LONG_PERIOD.search(evidence.words)
-    return short is not None and (long is None or short.start() < long.start())
 
 
 def by_retry_header(failure: Failure, evidence: Evidence) -> Finding | None:
     """`x-should-retry`, or a field like it, overrides the status; words have been heard before."""
-    told = evidence.headers.get("x-should-retry", "").lower()
+    told = evidence.headers.get("x-should-retry", "").strip().lower()
     source = f"header x-should-retry: {told}"
     if told not in ("true", "false"):
         field = next(
@@ -73,44 +54,62 @@ def by_retry_header(failure: Failure, evidence: Evidence) -> Finding | None:
     if told == "true":
         return Finding("transient", f"the {source} says that asking again helps", telling=False)
     if evidence.status == 429:
-        return Finding(
-            "usage_limit", f"status 429, and the {source} says that asking again soon does not help"
-        )
+        return Finding("usage_limit", f"status 429, and the {source} says that asking soon does not help")
     if (evidence.status or 0) >= 500:
         return Finding("unknown", f"the {source} says that asking again does not help")
     return None
 
 
+def is_short_limit(evidence: Evidence) -> bool:
+    """Whether the limit spoken of is per minute or second. Where both periods stand, the first one counts."""
+    short = words.SHORT_PERIOD.search(evidence.words)
+    long = words.LONG_PERIOD.search(evidence.words)
+    return short is not None and (long is None or short.start() < long.start())
+
+
 # -- rules ------------------------------------------------------------------------------------------------------------
 
-_LIMIT_REQUESTED = re.compile(r"\blimit:? (\d{1,12})\b.{0,60}?\brequested:? (\d{1,12})\b")
-_TOO_LARGE_FOR_RATE = re.compile(r"request too large for .{0,120}(?:per min|per day|\btpm\b|\btpd\b)")
-_STRING_TOO_LONG = re.compile(r"string too long.{0,40}maximum length (\d{1,12})")
-_CURRENT_QUOTA = re.compile(r"exceeded your current quota|quota exceeded for")
-_ALLOCATED_QUOTA = re.compile(r"allocated quota exceeded")
-_TOKEN_LIMIT = re.compile(r"(?:token|tokens) limit (?:was |is |has been )?(?:reached|hit)")
-_LONGEST_NAME = 10_000
-
-
-def _own_mistake(failure: Failure, evidence: Evidence) -> Finding | None:
-    found = vendors.OWN_MISTAKE.search(evidence.words)
-    if found is None:
-        return None
-    return Finding(
-        "transient",
-        f"«{found.group()}»: the model's own mistake, reported by the provider; asking again helps",
-    )
+_LIMIT_REQUESTED: Final = re.compile(r"\blimit:? (\d{1,12})\b.{0,60}?\brequested:? (\d{1,12})\b")
+_TOO_LARGE_FOR_RATE: Final = re.compile(
+    r"request too large for .{0,120}(?:per min|per day|\b[tr]pm\b|\b[tr]pd\b)"
+)
+_STRING_TOO_LONG: Final = re.compile(r"string too long.{0,40}maximum length (\d{1,12})")
+_TOKEN_LIMIT: Final = re.compile(r"tokens? limit (?:was |is |has been )?(?:reached|hit)")
+_GOOGLE_QUOTA: Final = re.compile(
+    r"exceeded your current quota|quota exceeded|exhausted your (?:capacity|quota)"
+)
+_GOOGLE_MARKS: Final = ("generativelanguage.", "aiplatform.", "ai.google.dev", "retry_delay {")
+_WINDOW_USED: Final = re.compile(r"x-[a-z0-9-]{1,40}-(?:primary|secondary)-used-percent")
+_WINDOW_LEFT: Final = re.compile(r".{0,30}-remaining-.{0,20}(?:day|hour|week|month)")
+_MONEY: Final = frozenset(name for name, class_ in vendors.NAMES.items() if class_ == "billing")
+_LONGEST_NAME: Final = 10_000
 
 
 def _never_fits(failure: Failure, evidence: Evidence) -> Finding | None:
     """More is asked for than a rate limit ever lets through at once: no waiting makes it fit."""
-    asked = _LIMIT_REQUESTED.search(evidence.words)
-    throttled = vendors.THROTTLE.search(evidence.words) or vendors.LONG_PERIOD.search(evidence.words)
-    if asked is not None and throttled and int(asked[2]) > int(asked[1]):
-        return Finding("invalid_request", f"asks for {asked[2]} where the limit is {asked[1]}: it never fits")
     if _TOO_LARGE_FOR_RATE.search(evidence.words):
         return Finding("invalid_request", "the request is larger than its rate limit ever allows")
-    return None
+    asked = _LIMIT_REQUESTED.search(evidence.words)
+    if asked is None or int(asked[2]) <= int(asked[1]):
+        return None
+    if not (words.THROTTLE.search(evidence.words) or words.LONG_PERIOD.search(evidence.words)):
+        return None
+    return Finding("invalid_request", f"asks for {asked[2]} where the limit is {asked[1]}: it never fits")
+
+
+def _own_mistake(failure: Failure, evidence: Evidence) -> Finding | None:
+    found = words.OWN_MISTAKE.search(evidence.words)
+    if found is None:
+        return None
+    return Finding("transient", f"«{found.group()}»: the model's own mistake, so asking again can help")
+
+
+def _broken_reply(failure: Failure, evidence: Evidence) -> Finding | None:
+    """What came back could not be read. With a 4xx status the same words are a server's about our request."""
+    found = words.BROKEN_REPLY.search(evidence.words)
+    if found is None or 400 <= (evidence.status or 0) < 500:
+        return None
+    return Finding("transient", f"«{found.group()}»: what came back could not be read")
 
 
 def _long_string(failure: Failure, evidence: Evidence) -> Finding | None:
@@ -128,94 +127,79 @@ def _long_string(failure: Failure, evidence: Evidence) -> Finding | None:
 
 def _google_quota(failure: Failure, evidence: Evidence) -> Finding | None:
     """Google says «exceeded your current quota» of a quota that refills; its quotaId says how soon."""
-    found = _CURRENT_QUOTA.search(evidence.words)
-    quotas = [f.value.lower() for f in evidence.fields if f.key in ("quotaid", "quotametric", "quotalimit")]
-    google = (
-        vendor_of(evidence) == "google"
-        or any(
-            mark in evidence.words
-            for mark in ("generativelanguage", "aiplatform.googleapis", "ai.google.dev", "resource exhausted")
-        )
-        or "resourceexhausted" in evidence.codes
-    )
-    if not google or (found is None and not quotas) or _has_money_words(evidence):
+    quotas = [
+        squashed for f in evidence.fields if f.key.startswith("quota") and (squashed := f.value.lower())
+    ]
+    if not _GOOGLE_QUOTA.search(evidence.words) or not _is_google(evidence) or _speaks_of_money(evidence):
         return None
-    if any("perday" in q or "per_day" in q for q in quotas) or _long_first(evidence):
+    if any("perday" in q or "per_day" in q for q in quotas):
+        return Finding("usage_limit", "Google's quotaId counts by the day")
+    if any("perminute" in q or "per_minute" in q for q in quotas) or is_short_limit(evidence):
+        return Finding("transient", "Google's quota refills every minute", telling=False)
+    if words.LONG_PERIOD.search(evidence.words):
         return Finding("usage_limit", "Google's quota counts by the day")
-    soon = any("perminute" in q or "per_minute" in q for q in quotas) or is_short_limit(evidence)
-    if soon or "aiplatform" in evidence.words or _has_retry_info(evidence):
-        return Finding("transient", "Google's quota refills within minutes", telling=False)
+    if "aiplatform." in evidence.prose or any(f.key == "retrydelay" for f in evidence.fields):
+        return Finding("transient", "Google names no period, but a moment to ask again", telling=False)
+    if "please retry in" in evidence.words or "retry_delay {" in evidence.prose:
+        return Finding("transient", "Google names no period, but a moment to ask again", telling=False)
     return Finding("usage_limit", "Google's «current quota» is one that refills, not a bill")
 
 
-def _has_money_words(evidence: Evidence) -> bool:
-    found = vendors.WORDS["billing"].search(evidence.words)
-    return found is not None and found.group() != "plan and billing details"
+def _is_google(evidence: Evidence) -> bool:
+    if evidence.vendor == "google" or "resourceexhausted" in evidence.codes:
+        return True
+    return not evidence.vendor and any(mark in evidence.prose for mark in _GOOGLE_MARKS)
 
 
-def _has_retry_info(evidence: Evidence) -> bool:
-    return any(f.key == "retrydelay" for f in evidence.fields) or "please retry in" in evidence.words
+def _speaks_of_money(evidence: Evidence) -> bool:
+    """Words or names of money; «plan and billing details» alone stands in every quota text of Google."""
+    found = words.WORDS["billing"].search(evidence.words.replace("plan and billing details", ""))
+    return found is not None or not _MONEY.isdisjoint(evidence.codes)
 
 
-def _long_first(evidence: Evidence) -> bool:
-    return vendors.LONG_PERIOD.search(evidence.words) is not None and not is_short_limit(evidence)
-
-
-def _allocated_quota(failure: Failure, evidence: Evidence) -> Finding | None:
-    """DashScope calls its per-minute throttle «allocated quota»; the free allocation is another thing."""
-    if vendor_of(evidence) != "dashscope" or not _ALLOCATED_QUOTA.search(evidence.words):
-        if vendor_of(evidence) == "dashscope" and _CURRENT_QUOTA.search(evidence.words):
-            return Finding("transient", "DashScope says «current quota» of a throttle", telling=False)
+def _dashscope_quota(failure: Failure, evidence: Evidence) -> Finding | None:
+    """DashScope words its throttle per minute as a quota; only the free allocation is one."""
+    if evidence.vendor != "dashscope":
         return None
-    if "free allocated" in evidence.words:
+    if "free allocated quota" in evidence.words:
         return Finding("usage_limit", "DashScope's free allocation is used up")
-    return Finding("transient", "DashScope says «allocated quota» of a throttle per minute", telling=False)
+    if "allocated quota exceeded" in evidence.words or "exceeded your current quota" in evidence.words:
+        return Finding("transient", "DashScope says «quota exceeded» of a throttle per minute", telling=False)
+    return None
 
 
 def _numbered(failure: Failure, evidence: Evidence) -> Finding | None:
-    """Numbered codes of a vendor. Four digits that begin with 1 and come as a string are Z.ai's, named or not."""
-    vendor = vendor_of(evidence)
+    """A vendor's numbered code. Four digits from nobody named are Z.ai's: nobody else sends them as `code`."""
     for field in evidence.fields:
         if field.key not in ("code", "statuscode", "errorcode") or not field.value.isdigit():
             continue
-        table = vendors.NUMBERED.get(vendor)
-        if table is None and not vendor and len(field.value) == 4:
+        table = vendors.NUMBERED.get(evidence.vendor)
+        if table is None and not evidence.vendor and len(field.value) == 4:
             table = vendors.NUMBERED["zai"]
         if table is not None and (class_ := table.get(field.value)) is not None:
-            return Finding(class_, f"{vendor or 'zai'}'s code {field.value} is {class_}")
+            return Finding(class_, f"the code {field.value} of {evidence.vendor or 'zai'} is {class_}")
     return None
 
 
 def _windows(failure: Failure, evidence: Evidence) -> Finding | None:
     """Headers that say which window is used up: a subscription's, or one of a day."""
-    if evidence.status != 429 and evidence.status is not None:
+    if evidence.status not in (429, None) or _speaks_of_money(evidence):
         return None
-    if evidence.headers.get(
-        "anthropic-ratelimit-unified-status", ""
-    ).lower() == "rejected" and not _has_money_words(evidence):
-        return Finding(
-            "usage_limit", "header anthropic-ratelimit-unified-status: rejected: the plan's window is used up"
-        )
     for name, value in evidence.headers.items():
-        if re.fullmatch(r"x-[a-z0-9-]{1,40}-(?:primary|secondary)-used-percent", name) and value.startswith(
-            "100"
-        ):
-            if not _has_money_words(evidence) and not (set(evidence.codes) & _MONEY_NAMES):
-                return Finding("usage_limit", f"header {name}: {value}: that window is used up")
-        elif re.fullmatch(r".{0,30}-remaining-.{0,20}(?:day|hour|month)", name) and value.strip() in (
-            "0",
-            "0.0",
-        ):
+        if name == "anthropic-ratelimit-unified-status":
+            used = value.lower() == "rejected"
+        elif _WINDOW_USED.fullmatch(name):
+            used = value.startswith("100")
+        else:
+            used = _WINDOW_LEFT.fullmatch(name) is not None and value in ("0", "0.0")
+        if used:
             return Finding("usage_limit", f"header {name}: {value}: that window is used up")
     return None
 
 
-_MONEY_NAMES = frozenset(name for name, class_ in vendors.NAMES.items() if class_ == "billing")
-
-
 def _token_limit(failure: Failure, evidence: Evidence) -> Finding | None:
     """«Token limit reached»: in a stream the output's, before it the input's."""
-    if not _TOKEN_LIMIT.search(evidence.words) or vendors.THROTTLE.search(evidence.words):
+    if not _TOKEN_LIMIT.search(evidence.words) or words.THROTTLE.search(evidence.words):
         return None
     if failure.phase == "stream":
         return Finding(
@@ -224,12 +208,13 @@ def _token_limit(failure: Failure, evidence: Evidence) -> Finding | None:
     return Finding("context_overflow", "«token limit reached» before any output is the input's limit")
 
 
-_RULES: tuple[Rule, ...] = (
+_RULES: tuple[Callable[[Failure, Evidence], Finding | None], ...] = (
     _never_fits,
     _own_mistake,
+    _broken_reply,
     _long_string,
     _google_quota,
-    _allocated_quota,
+    _dashscope_quota,
     _numbered,
     _windows,
     _token_limit,

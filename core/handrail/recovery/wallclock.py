@@ -1,4 +1,4 @@
-"""Moments as people write them: `3pm (Etc/GMT+5)`, `Jul 15 at 12am (Australia/Melbourne)`, `2026-08-01 at 00:00 UTC`.
+"""Moments as people write them: `3pm (Etc/GMT+5)`, `Jul 15 at 12am`, `2026-08-01 at 00:00 UTC`.
 
 Rule U2: a clock time without a zone is local; past means tomorrow, unless under two minutes ago; an hour that
 daylight saving skips means the later instant. Pure grammar: `now` and the local zone are handed in.
@@ -6,6 +6,7 @@ daylight saving skips means the later instant. Pure grammar: `now` and the local
 
 from __future__ import annotations
 
+import calendar
 import re
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
@@ -50,34 +51,45 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 _GAP = re.compile(r"[\s,]{0,3}(?:at\b|on\b|@|·|∙|-)?[\s,]{0,3}", re.IGNORECASE)
-_OFFSET = re.compile(
-    r"(?:UTC|GMT)?\s?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d{2})?(?!\d)", re.IGNORECASE
-)
-_NAME = re.compile(r"[A-Za-z]{2,20}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
-_ABBREVIATION = re.compile(
-    r"(?:Z|UTC|GMT|[ECMP][SD]?T|CES?T|BST|JST|KST|IST|HKT|SGT|AE[SD]T|北京时间)(?![A-Za-z])"
-)
-_WORDED = re.compile(
-    r"(Pacific|Mountain|Central|Eastern|Beijing)(?:\s(?:Standard|Daylight))?(?:\sTime)?\b", re.IGNORECASE
+_BEFORE_ZONE = re.compile(r"\s{0,2}[(（]?\s?")
+_OFFSET = re.compile(r"(?:UTC|GMT)?\s?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minutes>\d{2})?(?!\d)")
+_NAME = re.compile(r"[A-Z][A-Za-z]{1,20}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
+_SHORT = re.compile(
+    r"(Z|UTC|GMT|[ECMP][SD]?T|CES?T|BST|IST|JST|KST|HKT|SGT|AE[SD]T|北京时间"
+    r"|Pacific|Mountain|Central|Eastern|Beijing)(?:\s(?:Standard|Daylight))?(?:\s[Tt]ime)?(?![A-Za-z])"
 )
 
 SHANGHAI = "Asia/Shanghai"
 _ZONES: dict[str, str | float] = {
-    "z": 0.0, "utc": 0.0, "gmt": 0.0, "bst": 1.0, "cet": 1.0, "cest": 2.0, "jst": 9.0, "kst": 9.0, "ist": 5.5,
-    "hkt": 8.0, "sgt": 8.0, "aest": 10.0, "aedt": 11.0, "est": -5.0, "edt": -4.0, "cdt": -5.0, "mst": -7.0,
-    "mdt": -6.0, "pst": -8.0, "pdt": -7.0, "cst": -6.0,
-    "et": "America/New_York", "ct": "America/Chicago", "mt": "America/Denver", "pt": "America/Los_Angeles",
-    "pacific": "America/Los_Angeles", "mountain": "America/Denver", "central": "America/Chicago",
-    "eastern": "America/New_York", "beijing": SHANGHAI, "北京时间": SHANGHAI,
+    "Z": 0.0, "UTC": 0.0, "GMT": 0.0, "BST": 1.0, "CET": 1.0, "CEST": 2.0, "JST": 9.0, "KST": 9.0, "HKT": 8.0,
+    "SGT": 8.0, "AEST": 10.0, "AEDT": 11.0, "EST": -5.0, "EDT": -4.0, "CST": -6.0, "CDT": -5.0, "MST": -7.0,
+    "MDT": -6.0, "PST": -8.0, "PDT": -7.0,
+    "ET": "America/New_York", "CT": "America/Chicago", "MT": "America/Denver", "PT": "America/Los_Angeles",
+    "Eastern": "America/New_York", "Central": "America/Chicago", "Mountain": "America/Denver",
+    "Pacific": "America/Los_Angeles", "Beijing": SHANGHAI, "北京时间": SHANGHAI,
 }  # fmt: skip
+"""Abbreviations that mean one offset. IST (India, Israel, Ireland) does not, and is unreadable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A moment that a text names: seconds since the epoch, never before `now`. `rounded`: only a day was named."""
+    """A moment that a text names: seconds since the epoch, never before `now`, and where it ends in the text.
+    `rounded`: only a day was named."""
 
     at: float
+    end: int
     rounded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A moment found somewhere in a failure, and where. `reset` tells the reset of a rate limit's window from an
+    order to come back: it counts only where a limit was hit."""
+
+    at: float
+    rounded: bool
+    source: str
+    reset: bool = False
 
 
 def zone_named(name: str) -> tzinfo | None:
@@ -88,7 +100,7 @@ def zone_named(name: str) -> tzinfo | None:
         return None
 
 
-def read_moment(text: str, start: int, *, now: float, local: tzinfo) -> Named | None:
+def read_moment(text: str, start: int, *, now: float, local: tzinfo | None) -> Named | None:
     """The moment that is named exactly at `start` of `text`, or None where nothing readable stands there."""
     try:
         return _read(text, start, now, local)
@@ -97,7 +109,7 @@ def read_moment(text: str, start: int, *, now: float, local: tzinfo) -> Named | 
 
 
 def parse_stamp(text: str, *, now: float) -> float | None:
-    """A machine's stamp: RFC 3339, or an HTTP date. Without a zone it is UTC. Stale and absurd ones are None."""
+    """A machine's stamp: RFC 3339 or an HTTP date, UTC where it names no zone. None where stale or absurd."""
     text = text.strip()[:64]
     try:
         moment = datetime.fromisoformat(text)
@@ -124,30 +136,30 @@ def not_stale(at: float, now: float) -> float | None:
     return max(at, now)
 
 
-def _read(text: str, start: int, now: float, local: tzinfo) -> Named | None:
-    day = _AHEAD.match(text, start)
-    weekday = _WEEKDAY.match(text, start) if day is None else None
-    named = day or weekday
-    position = _skip_gap(text, named.end()) if named is not None else start
+def _read(text: str, start: int, now: float, local: tzinfo | None) -> Named | None:
+    ahead = _AHEAD.match(text, start)
+    weekday = _WEEKDAY.match(text, start) if ahead is None else None
+    first = ahead or weekday
+    position = _skip_gap(text, first.end()) if first is not None else start
     for pattern in _DATES:
         found = pattern.match(text, position)
         if found is not None:
             return _on_date(text, found, now, local)
     clock = _CLOCK.match(text, position)
-    zone = _zone_at(text, clock.end(), local) if clock is not None else None
-    if clock is None or zone is None:
+    if clock is None:
         return None
+    zone, end = _zone_at(text, clock.end(), local)
     at, today = _clock_time(clock), datetime.fromtimestamp(now, zone).date()
-    if day is not None:
-        ahead = timedelta(days=1 if day["next"] else 0)
-        return _named(not_stale(_instant(today + ahead, at, zone), now))
+    if ahead is not None:
+        day = today + timedelta(days=1 if ahead["next"] else 0)
+        return _named(_instant(day, at, zone), now, end)
     if weekday is None:
-        return Named(_next(today, at, zone, now, step=1))
+        return Named(_next(today, at, zone, now, step=1), end)
     index = _DAYS.index(weekday["weekday"].lower())
-    return Named(_next(today + timedelta(days=(index - today.weekday()) % 7), at, zone, now, step=7))
+    return Named(_next(today + timedelta(days=(index - today.weekday()) % 7), at, zone, now, step=7), end)
 
 
-def _next(day: date, at: time, zone: tzinfo, now: float, step: int) -> float:
+def _next(day: date, at: time, zone: tzinfo | None, now: float, step: int) -> float:
     """The first such moment that is not past, days counted in `step`s; one just past is now."""
     moment = _instant(day, at, zone)
     if moment <= now - JUST_PAST_S:
@@ -155,14 +167,11 @@ def _next(day: date, at: time, zone: tzinfo, now: float, step: int) -> float:
     return max(moment, now)
 
 
-def _on_date(text: str, found: re.Match[str], now: float, local: tzinfo) -> Named | None:
-    parts, end = found.groupdict(), found.end()
-    clock = found if parts.get("hour") is not None else _CLOCK.match(text, _skip_gap(text, end))
-    zone = _zone_at(text, clock.end() if clock is not None else end, local)
-    if zone is None:
-        return None
-    # Only a day: its first moment, and the wider margin.
-    at = _clock_time(clock) if clock is not None else time(0)
+def _on_date(text: str, found: re.Match[str], now: float, local: tzinfo | None) -> Named | None:
+    parts = found.groupdict()
+    clock = found if parts.get("hour") is not None else _CLOCK.match(text, _skip_gap(text, found.end()))
+    zone, end = _zone_at(text, (clock or found).end(), local)
+    at = _clock_time(clock) if clock is not None else time(0)  # only a day: its first moment
     name = parts["month"].lower()[:3]
     month = _MONTHS.index(name) + 1 if name in _MONTHS else int(name)
     day = int(parts["day"])
@@ -170,13 +179,15 @@ def _on_date(text: str, found: re.Match[str], now: float, local: tzinfo) -> Name
         moment = _instant(date(int(parts["year"]), month, day), at, zone)
     else:
         moment = _nearest_year(month, day, at, zone, now)
-    return _named(not_stale(moment, now), rounded=clock is None)
+    return _named(moment, now, end, rounded=clock is None)
 
 
-def _nearest_year(month: int, day: int, at: time, zone: tzinfo, now: float) -> float:
+def _nearest_year(month: int, day: int, at: time, zone: tzinfo | None, now: float) -> float:
     """A date without a year is in the nearest one: in December, January is next year and November is past."""
-    year = datetime.fromtimestamp(now, zone).year
-    moments = [_instant(date(y, month, day), at, zone) for y in (year - 1, year, year + 1)]
+    this = datetime.fromtimestamp(now, zone).year
+    last_day = calendar.monthrange
+    years = [year for year in (this - 1, this, this + 1) if day <= last_day(year, month)[1]]
+    moments = [_instant(date(year, month, day), at, zone) for year in years]
     return min(moments, key=lambda moment: abs(moment - now))
 
 
@@ -185,8 +196,9 @@ def _skip_gap(text: str, position: int) -> int:
     return gap.end() if gap is not None else position
 
 
-def _named(at: float | None, rounded: bool = False) -> Named | None:
-    return None if at is None else Named(at, rounded)
+def _named(at: float, now: float, end: int, rounded: bool = False) -> Named | None:
+    moment = not_stale(at, now)
+    return None if moment is None else Named(moment, end, rounded)
 
 
 def _clock_time(found: re.Match[str]) -> time:
@@ -205,29 +217,44 @@ def _clock_time(found: re.Match[str]) -> time:
     return time(hour, int(parts["minute"] or 0), int(parts["second"] or 0))
 
 
-def _instant(day: date, at: time, zone: tzinfo) -> float:
+def _instant(day: date, at: time, zone: tzinfo | None) -> float:
     """Seconds since the epoch of a wall time.
 
-    fold=0 reads an hour that daylight saving skips with the offset from before, which is the later instant (rule
-    U2), and one that comes twice as its first coming.
+    fold=0 reads an hour that daylight saving skips with the offset from before, which is the later instant
+    (rule U2), and one that comes twice as its first coming. `zone` None is the machine's own.
     """
     return datetime.combine(day, at, zone).timestamp()
 
 
-def _zone_at(text: str, position: int, local: tzinfo) -> tzinfo | None:
-    """The zone written behind a time; `local` where none is; None where one is that nobody knows."""
-    rest = text[position : position + 60].lstrip(" \t")
-    bracket = rest.startswith(("(", "（"))
-    rest = rest.lstrip("(（ ")
-    offset = _OFFSET.match(rest)
-    if offset is not None and (bracket or offset.group()[0] in "+-" or len(offset.group()) > 3):
-        minutes = int(offset["hours"]) * 60 + int(offset["minutes"] or 0)
-        return timezone(timedelta(minutes=minutes if offset["sign"] == "+" else -minutes))
-    name = _NAME.match(rest)
-    if name is not None:
-        return zone_named(name.group())
-    short = _ABBREVIATION.match(rest) or _WORDED.match(rest)
-    if short is not None:
-        known = _ZONES[(short.group(1) if short.re is _WORDED else short.group()).lower()]
-        return zone_named(known) if isinstance(known, str) else timezone(timedelta(hours=known))
-    return local
+def _zone_at(text: str, position: int, local: tzinfo | None) -> tuple[tzinfo | None, int]:
+    """The zone written behind a time, and where the whole ends; `local` where none is written.
+
+    Raises ValueError for a zone that nobody knows: the moment is unreadable then (rule U2).
+    """
+    start = _BEFORE_ZONE.match(text, position)
+    begin = start.end() if start is not None else position
+    for pattern, zone_of in ((_OFFSET, _zone_of_offset), (_NAME, _zone_of_name), (_SHORT, _zone_of_short)):
+        found = pattern.match(text, begin)
+        if found is not None:
+            return zone_of(found), found.end() + text.startswith((")", "）"), found.end())
+    return local, position
+
+
+def _zone_of_offset(found: re.Match[str]) -> tzinfo:
+    ahead = timedelta(hours=int(found["hours"]), minutes=int(found["minutes"] or 0))
+    return timezone(ahead if found["sign"] == "+" else -ahead)
+
+
+def _zone_of_name(found: re.Match[str]) -> tzinfo:
+    zone = zone_named(found.group())
+    if zone is None:
+        raise ValueError(f"no such zone: {found.group()}")
+    return zone
+
+
+def _zone_of_short(found: re.Match[str]) -> tzinfo:
+    known = _ZONES.get(found[1])
+    zone = zone_named(known) if isinstance(known, str) else None
+    if known is None or (isinstance(known, str) and zone is None):
+        raise ValueError(f"no such zone: {found[1]}")
+    return zone or timezone(timedelta(hours=float(known)))
