@@ -76,7 +76,8 @@ class Block:
         if self.kind == "text" and text:
             return Text(text)
         if self.kind == "thinking" and (text or self.signature or self.redacted):
-            return Thinking(text, self.signature, self.redacted)
+            sealed = (value and clean(value) for value in (self.signature, self.redacted))
+            return Thinking(text, *sealed)
         return None
 
 

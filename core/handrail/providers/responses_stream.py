@@ -40,7 +40,7 @@ _ENDS = tuple(f"response.{status}" for status in _STATUS)
 _KINDS: Mapping[str, Kind] = {"message": "text", "reasoning": "thinking"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Item:
     """An output item. Its first part takes the block that it began with, so that the order is kept."""
 

@@ -401,3 +401,27 @@ async def test_the_official_sdk_reads_the_same(server: MockServer, claude: Anthr
     assert [b.text for b in theirs.content if b.type == "text"] == [EXPECTED["text"]]
     assert [b.input for b in theirs.content if b.type == "tool_use"] == [c.arguments for c in ours.calls]
     assert theirs.usage.output_tokens == (ours.usage and ours.usage.output)
+
+
+async def test_headers_of_ones_own_go_beside_ours(server: MockServer) -> None:
+    server.answer(WHOLE)
+    headers = {"anthropic-beta": "context-1m", "anthropic-version": "2099-01-01"}
+    claude = Anthropic(ModelInfo("anthropic/x"), base_url=server.url, api_key="k", headers=headers)
+    await ask(claude)
+    await claude.aclose()
+    sent = server.requests[0].headers
+    assert (sent["anthropic-beta"], sent["anthropic-version"], sent["x-api-key"]) == (
+        "context-1m",
+        "2099-01-01",
+        "k",
+    )
+
+
+async def test_L11_what_is_sealed_holds_no_broken_text(server: MockServer, claude: Anthropic) -> None:
+    signed = '{"type":"signature_delta","signature":"c2\\ud800"}'
+    delta = f'data: {{"type":"content_block_delta","index":0,"delta":{signed}}}\n\n'.encode()
+    server.answer(
+        stream_of(start(), *thought(0, "a", signature="")[:1]) + delta + stream_of(*end("end_turn"))
+    )
+    _, message = await ask(claude)
+    assert message.content == (Thinking("", "c2\ufffd"),)
