@@ -133,7 +133,7 @@ class _TypeOutput(Output[T]):
         try:
             return json.loads(self._adapter.dump_json(value, by_alias=True, warnings=False, fallback=str))
         except Exception:
-            return clean(str(value))
+            return _text(value) or type(value).__name__
 
 
 @overload
@@ -269,12 +269,17 @@ def _leads_on(node: Any, part: str | int) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    """The name and the words of an exception, whatever its `__str__` does."""
-    try:
-        words = clean(str(error))
-    except Exception:
-        words = ""
+    """The name and the words of an exception."""
+    words = _text(error)
     return shorten(f"{type(error).__name__}: {words}" if words else type(error).__name__)
+
+
+def _text(value: object) -> str:
+    """`str(value)`; empty when that raises."""
+    try:
+        return clean(str(value))
+    except Exception:
+        return ""
 
 
 def _first_line(text: str) -> str:

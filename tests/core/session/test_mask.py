@@ -75,6 +75,12 @@ def test_J5_a_value_split_across_pieces_is_masked() -> None:
     assert stream.flush() == ""
 
 
+def test_J5_a_value_that_begins_a_longer_one_waits_for_the_rest() -> None:
+    stream = Masker(["12345678", "123456789abc"]).stream()
+    assert stream.feed("12345678") == ""
+    assert stream.feed("9abc") + stream.feed("12345678") + stream.flush() == MASK * 2
+
+
 VALUES = st.lists(st.text("ab", min_size=8, max_size=12), min_size=1, max_size=4)
 PIECES = st.lists(st.text("ab", max_size=15), max_size=12)
 

@@ -126,6 +126,17 @@ def test_S1_a_recursive_schema_means_the_same_when_wrapped(schema: Any, value: A
     assert jsonschema.Draft202012Validator(output.parameters).is_valid({"value": value}) is valid
 
 
+def test_S1_a_property_may_have_the_name_of_a_keyword() -> None:
+    schema = {
+        "properties": {"default": {"$ref": "#"}, "enum": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    shown = make_output(schema).parameters
+    for value, valid in [({"default": {"enum": 1}}, True), ({"default": {"enum": "x"}}, False)]:
+        assert accepts(make_output(schema), {"value": value}) is valid
+        assert jsonschema.Draft202012Validator(shown).is_valid({"value": value}) is valid
+
+
 def test_S1_a_recursive_object_is_not_wrapped() -> None:
     schema = {"type": "object", "properties": {"next": {"$ref": "#"}}, "additionalProperties": False}
     output = make_output(schema)

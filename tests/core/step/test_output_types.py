@@ -351,6 +351,12 @@ def test_to_json_of_what_json_cannot_hold_is_text() -> None:
     assert output.to_json(output.validate(call({"value": 1}))) == "odd �"
 
 
+def test_to_json_survives_a_value_without_words() -> None:
+    made = Annotated[int, pydantic.AfterValidator(lambda value: Boom())]
+    output = make_output(made)
+    assert output.to_json(output.validate(call({"value": 1}))) == "Boom"
+
+
 class Old(typing.TypedDict):
     key: str
 
