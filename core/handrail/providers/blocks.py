@@ -76,8 +76,8 @@ class Block:
         if self.kind == "text" and text:
             return Text(text)
         if self.kind == "thinking" and (text or self.signature or self.redacted):
-            sealed = (value and clean(value) for value in (self.signature, self.redacted))
-            return Thinking(text, *sealed)
+            signature, redacted = (value and clean(value) for value in (self.signature, self.redacted))
+            return Thinking(text, signature, redacted)
         return None
 
 
