@@ -15,6 +15,7 @@ from typing import Any
 
 from handrail import events as ev
 from handrail.human.approvals import Mode, why_ask
+from handrail.human.ask import NAME as ASK_HUMAN
 from handrail.human.desk import HumanAbsent
 from handrail.loop.interrupts import Interrupts
 from handrail.loop.people import People
@@ -128,6 +129,8 @@ class Batch:
 
     def _asks_again(self, slot: _Slot) -> bool:
         """Whether a call that had begun only waits for a person, so that it may begin again (rule H6)."""
+        if slot.call.name == ASK_HUMAN:
+            return True
         asking = any(q.call_id == slot.call.id for q in self._stage.state.questions.values())
         return asking and slot.tool is not None and slot.tool.effect == "read"
 

@@ -28,6 +28,9 @@ class People:
     async def question(self, question: ev.HumanRequested) -> Answer:
         """Hold for the person. `question.id` may be empty: it gets one. Raises HumanAbsent when nobody is there."""
         stage = self._stage
+        known = stage.state.take_answer(lambda asked: _same(asked, question))
+        if known is not None:  # a restart does not ask what was answered (rule H6)
+            return Answer(known.how, known.text)
         asked_before = next((q for q in stage.state.questions.values() if _same(q, question)), None)
         event = asked_before or replace(question, id=self._next("q"))
         event = replace(event, **stage.stamp())
@@ -48,12 +51,16 @@ class People:
             if stage.interrupts.cause in ("stop", "deadline"):
                 stage.emit(ev.HumanAnswered(**stage.stamp(), id=event.id, how="stopped"))
             raise
+        stage.state.take_answer(lambda asked: asked.id == event.id)  # delivered: the same may be asked anew
         await stage.commit()
         return answer
 
     async def approval(self, call: ToolCall, preview: Preview, why: str) -> Answer:
         """Ask whether `call` may run. The answer's `how` is once, session, deny, or nobody (rule H5)."""
         stage = self._stage
+        answered = stage.state.approved.get(call.id)
+        if answered is not None:
+            return Answer(answered.how, answered.text)
         asked_before = next((a for a in stage.state.approvals.values() if a.call_id == call.id), None)
         event = ev.ApprovalRequested(
             **stage.stamp(),

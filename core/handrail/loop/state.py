@@ -26,6 +26,9 @@ class RunState:
         self.questions: dict[str, ev.HumanRequested] = {}
         self.approvals: dict[str, ev.ApprovalRequested] = {}
         self.patterns: set[str] = set()
+        # Answers and approvals of calls that have no result yet.
+        self.answered: list[tuple[ev.HumanRequested, ev.HumanAnswered]] = []
+        self.approved: dict[str, ev.ApprovalAnswered] = {}
         self.poor_compactions = 0
         self.prompt = ""
         self._begin()
@@ -63,6 +66,14 @@ class RunState:
             return self.active_s
         return self.active_s + max(0.0, now - self._mark)
 
+    def take_answer(self, wanted: Callable[[ev.HumanRequested], bool]) -> ev.HumanAnswered | None:
+        """An answer on record that was not delivered to the tool that asked; it counts once."""
+        for pair in self.answered:
+            if wanted(pair[0]):
+                self.answered.remove(pair)
+                return pair[1]
+        return None
+
     def apply(self, event: ev.Event) -> None:
         """Take one event in."""
         handler = _HANDLERS.get(type(event))
@@ -77,7 +88,6 @@ class RunState:
         if event.resumed:
             self.finished = None
             self.interrupted = False
-            self.wait = None
         else:
             self._begin()
             self.prompt = event.prompt
@@ -108,6 +118,7 @@ class RunState:
                 self.ledger = ledgers.after_good_reply(self.ledger)
 
     def _tool_batch_finished(self, event: ev.ToolBatchFinished) -> None:
+        self.answered, self.approved = [], {}
         self.last_batch = event
         if not event.ends:
             self.ledger = ledgers.after_tool_turn(self.ledger)
@@ -135,13 +146,18 @@ class RunState:
         self.questions[event.id] = event
 
     def _human_answered(self, event: ev.HumanAnswered) -> None:
-        self.questions.pop(event.id, None)
+        asked = self.questions.pop(event.id, None)
+        told = event.how in ("resolved", "answered", "declined") and not event.secret
+        if asked is not None and asked.call_id is not None and told:
+            self.answered.append((asked, event))
 
     def _approval_requested(self, event: ev.ApprovalRequested) -> None:
         self.approvals[event.id] = event
 
     def _approval_answered(self, event: ev.ApprovalAnswered) -> None:
-        self.approvals.pop(event.id, None)
+        asked = self.approvals.pop(event.id, None)
+        if asked is not None and event.how in ("once", "session", "deny"):
+            self.approved[asked.call_id] = event
         if event.how == "session" and event.pattern is not None:
             self.patterns.add(event.pattern)
 

@@ -155,3 +155,22 @@ async def test_L11_control_characters_are_kept_for_the_model():
 
     played = await play([says("", call("lookup")), says("done")], tools=[Spy("lookup", escape)])
     assert played.results(1) == ["red \x1b[31m"]
+
+
+async def test_H3_a_tool_may_ask_the_same_twice_and_a_secret_answer_reaches_only_the_tool():
+    heard: list[str] = []
+
+    async def login(args, ctx):
+        for _ in range(2):
+            heard.append(await ctx.ask("The password, please.", kind="login", secret=True))
+        return "logged in"
+
+    def on(session, event):
+        if isinstance(event, ev.HumanRequested):
+            session.answer(event.id, "answered", f"hunter{event.id}", secret=True)
+
+    played = await play(
+        [says("", call("lookup")), says("done")], tools=[Spy("lookup", login)], on=on, attended=True
+    )
+    assert heard == ["hunterq1", "hunterq2"]
+    assert "hunter" not in repr(played.events) and "hunter" not in repr(played.requests)
