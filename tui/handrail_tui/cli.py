@@ -30,6 +30,9 @@ COMMANDS: dict[str, Entry] = {
     "step": Entry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
     "demo": Entry("handrail_tui.commands.demo:demo", "Play a scenario: no key, no network."),
     "check": Entry("handrail_tui.commands.check:check", "Play scenarios and hold what they expect."),
+    "classify": Entry(
+        "handrail_tui.commands.classify:classify", "What recovery makes of a failure, and why."
+    ),
     "doctor": Entry("handrail_tui.commands.doctor:doctor", "What works here, and what to do."),
     "models": Entry("handrail_tui.commands.models:models", "Models that can be reached from here."),
     "themes": Entry("handrail_tui.commands.themes:themes", "Colour themes, and how to choose one."),

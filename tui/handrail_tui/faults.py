@@ -41,8 +41,11 @@ def config(message: str) -> int:
 
 def unexpected(error: BaseException) -> int:
     """A fault of ours: one line, and a file with the details."""
-    what = f"{type(error).__name__}: {error}".splitlines()[0][:300]
-    details = "".join(traceback.format_exception(error))
+    from handrail.mask import Masker, key_values
+
+    masker = Masker(key_values(os.environ))
+    what = masker.mask(f"{type(error).__name__}: {error}".splitlines()[0])[:300]
+    details = masker.mask("".join(traceback.format_exception(error)))
     try:
         where = str(_write(details))
     except OSError as unwritable:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from handrail import instructions, settings, trust
+from handrail._version import __version__
 from handrail.errors import ConfigError
 from handrail.toml_file import short_path
 from handrail_tui import faults
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from handrail.clock import Clock
     from handrail.events import RunFinished, RunInterrupted
     from handrail.providers.base import Provider
+    from handrail.providers.catalog import Resolved
     from handrail.session import Session
+    from handrail.session.keeper import Keeper
     from handrail_tui.task import Task
 
 NO_MODEL = """\
@@ -38,10 +41,18 @@ no model is set up yet. One of these is enough:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A session, and the settings that it was made by."""
+    """A session, the settings that it was made by, and where it is kept. Used with `with`: its journal is closed."""
 
     session: Session
     settings: settings.Settings
+    keeper: Keeper | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.keeper is not None:
+            self.keeper.close()
 
     def show(self, task: Task) -> RunFinished | RunInterrupted | None:
         """Run the task on the screen."""
@@ -54,15 +65,19 @@ class Launch:
             theme=self.settings.theme,
             themes=settings.user_file().parent / "themes",
             keys=self.settings.keys,
+            journal=short_path(self.keeper.journal.path) if self.keeper else "",
             make_provider=self._provider_named,
         )
 
     def _provider_named(self, name: str) -> Provider:
         """Another model in mid-run; one of the same provider is asked where this one is."""
+        from handrail.providers import catalog
+
         changes: dict[str, Any] = {"model": name}
         if name.partition("/")[0] != self.session.provider.model.provider:
             changes |= {"api": None, "base_url": None}
-        return make_provider(self.settings.model_copy(update=changes), self.session.clock)
+        resolved = resolve(self.settings.model_copy(update=changes))
+        return catalog.make_provider(resolved, self.session.clock)
 
 
 def prepare(options: RunOptions, *, attended: bool, default_turns: int | None = None) -> Launch:
@@ -71,8 +86,11 @@ def prepare(options: RunOptions, *, attended: bool, default_turns: int | None = 
     Raises ConfigError and click.UsageError, before anything is spent.
     """
     from handrail.clock import RealClock
+    from handrail.mask import key_values
     from handrail.output import load_output
+    from handrail.providers import catalog
     from handrail.session import Session
+    from handrail.session.store import Store
     from handrail.tools import builtin_tools
 
     cwd = options.folder
@@ -87,34 +105,44 @@ def prepare(options: RunOptions, *, attended: bool, default_turns: int | None = 
     if not trusted:
         _tell_untrusted(cwd, loaded)
     tools = builtin_tools() if chosen.tools is None else builtin_tools(chosen.tools)
+    output = load_output(options.schema, Path.cwd()) if options.schema else None
+    in_force = instructions.load(cwd, trusted=trusted, system=system)
+    resolved = resolve(chosen)
+    provider = catalog.make_provider(resolved, clock)
+    keeper = _keeper(clock, cwd)
     try:
         session = Session(
-            make_provider(chosen, clock),
+            provider,
             tools=tools,
             cwd=cwd,
-            instructions=instructions.load(cwd, trusted=trusted, system=system),
+            instructions=in_force,
             bounds=bounds,
             recovery=chosen.recovery,
             approve=chosen.approve,
             clock=clock,
-            output=load_output(options.schema, Path.cwd()) if options.schema else None,
+            record=keeper,
+            id=keeper.journal.session,
+            output=output,
             attended=attended,
             max_output=chosen.max_output,
             effort=chosen.effort,
+            secrets=[*key_values(os.environ), *([resolved.api_key] if resolved.api_key else [])],
         )
-    except ValueError as error:  # what a session refuses: two tools of one name, a cost bound without a price
+    except ValueError as error:  # what a session refuses: a cost bound without a price
+        keeper.close()
+        Store().delete(keeper.journal.session)
         raise ConfigError(str(error)) from error
-    return Launch(session, chosen)
+    return Launch(session, chosen, keeper)
 
 
-def make_provider(chosen: settings.Settings, clock: Clock) -> Provider:
-    """The provider for the model of the settings, else for the first key found. Raises ConfigError."""
+def resolve(chosen: settings.Settings) -> Resolved:
+    """The model of the settings, else of the first key that is found. Raises ConfigError."""
     from handrail.providers import catalog
 
     name = chosen.model or catalog.default_model(os.environ, chosen.providers)
     if name is None:
         raise ConfigError(NO_MODEL)
-    resolved = catalog.resolve(
+    return catalog.resolve(
         name,
         api=chosen.api,
         base_url=chosen.base_url,
@@ -122,7 +150,18 @@ def make_provider(chosen: settings.Settings, clock: Clock) -> Provider:
         provider_settings=chosen.providers,
         model_settings=chosen.models,
     )
-    return catalog.make_provider(resolved, clock)
+
+
+def _keeper(clock: Clock, cwd: Path) -> Keeper:
+    """A new session's place on the disk. Raises ConfigError."""
+    from handrail.session.journal import JournalError
+    from handrail.session.keeper import Keeper
+    from handrail.session.store import Store
+
+    try:
+        return Keeper(Store().create(clock, meta={"version": __version__, "cwd": str(cwd)}), clock)
+    except JournalError as error:
+        raise ConfigError(f"the session cannot be kept: {error} Mend the rights of that folder.") from error
 
 
 def ask_for_trust(cwd: Path) -> None:

@@ -21,6 +21,7 @@ from handrail import settings, trust
 from handrail._version import __version__
 from handrail.errors import ConfigError
 from handrail.toml_file import short_path
+from handrail_tui import launch
 from handrail_tui.text import clean_for_terminal
 
 _WORDS: Final = {"ok": "ok", "hint": "could be", "bad": "WRONG"}
@@ -85,29 +86,21 @@ def _settings() -> Iterator[Finding]:
 
 
 def _model(chosen: settings.Settings) -> Iterator[Finding]:
-    from handrail.providers import catalog
-
-    name = chosen.model or catalog.default_model(os.environ, chosen.providers)
-    if name is None:
-        hint = "none is set up: set a key, or model in the settings (handrail run says how)"
-        yield Finding("hint", "model", hint)
-        return
     try:
-        found = catalog.resolve(
-            name,
-            api=chosen.api,
-            base_url=chosen.base_url,
-            environ=os.environ,
-            provider_settings=chosen.providers,
-            model_settings=chosen.models,
-        )
+        found = launch.resolve(chosen)
     except ConfigError as error:
-        yield Finding("bad", "model", str(error))
+        none = str(error) == launch.NO_MODEL
+        words = "none is set up: set a key, or model in the settings; handrail run says how"
+        yield Finding("hint", "model", words) if none else Finding("bad", "model", str(error))
         return
     key = f"key from {found.key_source}" if found.key_source else "without a key"
-    yield Finding("ok", "model", f"{name}, {found.api}, {found.base_url}, {key}")
+    yield Finding("ok", "model", f"{found.model.name}, {found.api}, {found.base_url}, {key}")
     if found.model.price is None and not found.local:
-        yield Finding("hint", "price", f'unknown for {name}: cost is not counted; set models."{name}".price')
+        yield Finding(
+            "hint",
+            "price",
+            f"unknown for {found.model.name}: cost is not counted; set its price under [models]",
+        )
 
 
 def _keys(chosen: settings.Settings) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ def run(prompt: str | None, **said: Any) -> int:
     manner = headless.Manner.of(json=options.json, stream=sys.stdout)
     if on_screen or manner.asks:
         launch.ask_for_trust(options.folder)
-    ready = launch.prepare(options, attended=on_screen or manner.asks or options.hold)
-    if on_screen:
-        return exit_codes.of_run(ready.show(task))
-    return exit_codes.of_run(asyncio.run(headless.play(ready.session, task, manner)))
+    with launch.prepare(options, attended=on_screen or manner.asks or options.hold) as ready:
+        if on_screen:
+            return exit_codes.of_run(ready.show(task))
+        return exit_codes.of_run(asyncio.run(headless.play(ready.session, task, manner)))

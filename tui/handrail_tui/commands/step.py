@@ -40,8 +40,8 @@ def step(prompt: str | None, **said: Any) -> int:
     manner = headless.Manner.of(json=options.json, stream=sys.stderr)
     if manner.asks:
         launch.ask_for_trust(options.folder)
-    ready = launch.prepare(options, attended=manner.asks or options.hold, default_turns=TURNS)
-    last = asyncio.run(headless.play(ready.session, task, manner))
+    with launch.prepare(options, attended=manner.asks or options.hold, default_turns=TURNS) as ready:
+        last = asyncio.run(headless.play(ready.session, task, manner))
     if last.type == "run_finished" and last.outcome == "submitted":
         out = Out(sys.stdout)
         out.line(safe_json(last.value, indent=2 if out.terminal else None))
