@@ -73,7 +73,7 @@ class ChatReader:
             chunk = chunk[0]  # an error of Google's compatible wire comes in a list
         if not isinstance(chunk, dict):
             if data.strip() not in ("", "null") and not self.whole:
-                self.error = f"the stream broke: an event is not JSON: {clean(data[:2000])}"
+                self.error = f"the stream ended in an event that is not JSON: {clean(data[:2000])}"
             return []
         parts: list[Part] = []
         self._count(chunk)

@@ -132,18 +132,16 @@ class Http:
             return Failure(words, self._provider, "connect")
         if isinstance(error, httpx.HTTPError):
             return Failure(_root_words(error), self._provider, "response")
-        words = (
-            f"the connection could not be set up (check HTTPS_PROXY, SSL_CERT_FILE and the base URL): {error}"
-        )
-        return Failure(clean(words), self._provider, "connect")
+        # Nothing was tried on the network and trying again would not help: no fault of connecting.
+        words = f"the request could not be made (check HTTPS_PROXY, SSL_CERT_FILE and the base URL): {error}"
+        return Failure(clean(words), self._provider, "response")
 
     async def _status_failure(self, response: httpx.Response) -> Failure:
         text = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
         if response.has_redirect_location:
-            target = httpx.URL(response.headers["location"])
             text += (
-                f": the server redirects to {target.host or target.path}, which is not followed, so that no"
-                " key goes to another host. Set the base URL to where it leads."
+                f": the server redirects to {clean(response.headers['location'][:200])}, which is not followed,"
+                " so that no key goes to another host. Set the base URL to where it leads."
             )
         else:
             with self._clock.busy():

@@ -82,9 +82,9 @@ def _parts(reader: Reader, event: ServerEvent) -> Iterable[Part]:
     except (ValueError, RecursionError):
         if event.event == "error":
             raise StreamFault(event.data) from None
-        raise StreamFault(f"the stream holds an event that is not JSON: {event.data[:SHOWN]}") from None
+        raise StreamFault(f"the stream ended in an event that is not JSON: {event.data[:SHOWN]}") from None
     if not isinstance(data, dict):
-        raise StreamFault(f"the stream holds an event that is no JSON object: {event.data[:SHOWN]}")
+        raise StreamFault(f"the stream ended in an event that is no JSON object: {event.data[:SHOWN]}")
     if event.event == "body":
         return reader.whole(data)
     if "type" not in data and event.event:

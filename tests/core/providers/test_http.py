@@ -161,8 +161,13 @@ async def test_a_redirect_is_not_followed_and_the_key_stays(server: MockServer, 
     server.answer(b"", 307, {"location": f"{other.url}/v1/chat/completions"})
     found = await failure(http)
     await other.stop()
-    assert found.status == 307 and "redirects to 127.0.0.1" in found.text
+    assert found.status == 307 and "redirects to http://127.0.0.1" in found.text
     assert other.requests == []
+
+
+async def test_a_redirect_to_nowhere_is_a_failure(server: MockServer, http: Http) -> None:
+    server.answer(b"", 302, {"location": "http://[nonsense:x/\x01"})
+    assert "location" in (await failure(http)).text
 
 
 async def test_a_web_page_under_200_is_a_failure(server: MockServer, http: Http) -> None:
@@ -311,7 +316,7 @@ async def test_the_proxy_of_the_environment_is_used_but_not_for_loopback(
 async def test_a_ca_bundle_that_is_not_there_is_a_failure_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
     found = await failure(Http("https://api.example.test/v1", {}, provider="demo"))
-    assert found.phase == "connect" and "SSL_CERT_FILE" in found.text
+    assert found.phase == "response" and "SSL_CERT_FILE" in found.text
 
 
 async def test_bytes_that_are_no_http_are_a_failure(server: MockServer, http: Http) -> None:
