@@ -161,8 +161,8 @@ async def test_H3_a_tool_may_ask_the_same_twice_and_a_secret_answer_reaches_only
     heard: list[str] = []
 
     async def login(args, ctx):
-        for _ in range(2):
-            heard.append(await ctx.ask("The password, please.", kind="login", secret=True))
+        heard.append(await ctx.ask("The password, please.", kind="login", secret=True))
+        heard.append(await ctx.ask("The password, please.", kind="login", secret=True))
         return "logged in"
 
     def on(session, event):

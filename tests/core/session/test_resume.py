@@ -1,4 +1,4 @@
-"""A run that ends anywhere goes on from there: every prefix of its record leads to the same end (rules J3, J4, H6, U7)."""
+"""A run that ends anywhere goes on from there: every prefix leads to the same end (rules J3, J4, H6, U7)."""
 
 from __future__ import annotations
 
