@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from handrail.errors import ConfigError
 from handrail.events import FieldError
+
+if TYPE_CHECKING:
+    from jsonschema import FormatChecker
 
 VALUE = "value"
 """The one property that a root which is no object is wrapped in (rule S1)."""
@@ -22,6 +25,7 @@ NOT_ALLOWED = "Extra fields are not allowed"
 _HOISTED = ("$defs", "definitions")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA = ("const", "enum", "default", "examples")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _NAMED = ("properties", "patternProperties", "dependentSchemas", "dependencies", *_HOISTED)
 
 
@@ -93,7 +97,7 @@ class SchemaJudge:
         self._check(kind)
         types = kind.TYPE_CHECKER.redefine("integer", _is_integer)
         strict = extend(kind, type_checker=types)
-        self._validator = strict(self.schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
+        self._validator = strict(self.schema, registry=Registry(), format_checker=_formats(kind))
 
     def errors(self, value: Any, at: tuple[str, ...] = ()) -> Iterator[FieldError]:
         """What is wrong with `value`, which stands at the path `at`; nothing when it is valid.
@@ -144,6 +148,26 @@ def _validator_class(schema: Mapping[str, Any]) -> Any:
 
 def _is_integer(checker: object, instance: object) -> bool:
     return isinstance(instance, int) and not isinstance(instance, bool)
+
+
+def _formats(kind: Any) -> FormatChecker:
+    """The formats of the dialect, iri and iri-reference among them.
+
+    For these two jsonschema wants a package that takes a second to import. An IRI is a URI once what is not
+    ASCII in it is escaped.
+    """
+    from jsonschema import Draft202012Validator, FormatChecker
+
+    checker = FormatChecker(())
+    checker.checkers.update(kind.FORMAT_CHECKER.checkers)
+    known = Draft202012Validator.FORMAT_CHECKER.checkers
+    for iri, uri in (("iri", "uri"), ("iri-reference", "uri-reference")):
+        checker.checkers.setdefault(iri, (_escaped(known[uri][0]), known[uri][1]))
+    return checker
+
+
+def _escaped(check: Callable[[Any], bool]) -> Callable[[object], bool]:
+    return lambda value: check(_NOT_ASCII.sub("%AA", value) if isinstance(value, str) else value)
 
 
 def _check_references(schema: dict[str, Any], kind: Any) -> None:

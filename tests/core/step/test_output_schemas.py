@@ -217,6 +217,26 @@ def test_S2_a_field_that_is_forbidden_is_said() -> None:
     assert errors_of(schema, {"a": 1}) == {"": "The schema forbids what is there: 1"}
 
 
+@pytest.mark.parametrize(
+    ("format", "good", "bad"),
+    [
+        ("iri", "https://bücher.example/straße?ü=ä", "https://a b"),
+        ("iri-reference", "/straße#ü", "\\\\straße"),
+        ("uri-reference", "/a#b", "/straße"),
+        ("time", "12:00:00Z", "noon"),
+        ("idn-hostname", "bücher.example", "-bücher"),
+        ("ipv6", "::1", "12345::"),
+        ("regex", "a+", "("),
+        ("relative-json-pointer", "1/a", "x"),
+        ("uri-template", "/a/{b}", "/a/{b"),
+    ],
+)
+def test_S2_formats_are_checked(format: str, good: str, bad: str) -> None:
+    output = make_output(field(type="string", format=format))
+    assert accepts(output, {"a": good})
+    assert not accepts(output, {"a": bad})
+
+
 def test_S2_required_fields_are_named_one_by_one() -> None:
     schema = {"type": "object", "required": ["a", "b", "c"]}
     assert errors_of(schema, {"b": 1}) == {"a": "Field required", "c": "Field required"}
