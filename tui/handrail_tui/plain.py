@@ -132,7 +132,7 @@ class Plain:
             parts.insert(0, f"turn took {seconds(event.seconds)}")
         if event.cost:
             parts.append(money(event.cost))
-        if event.context is not None:
+        if event.context is not None and event.context >= 0.005:
             parts.append(f"context {event.context:.0%} full")
         self._say(", ".join(parts), _QUIET)
 

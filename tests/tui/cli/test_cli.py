@@ -13,15 +13,6 @@ from handrail_tui import cli, faults
 from handrail_tui.main import main
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name in ("CONFIG", "STATE", "DATA", "CACHE"):
-        monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / name.lower()))
-    monkeypatch.delenv("HANDRAIL_DEBUG", raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.mark.parametrize("flag", ["--version", "-V"])
 def test_version(flag: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([flag]) == 0
@@ -139,8 +130,8 @@ def test_a_reader_that_went_away_is_no_error() -> None:
 def test_config_shows_what_is_set_and_where_but_never_a_key(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], home: Path
 ) -> None:
-    (home / "config" / "handrail").mkdir(parents=True)
-    file = home / "config" / "handrail" / "config.toml"
+    (home / ".config" / "handrail").mkdir(parents=True)
+    file = home / ".config" / "handrail" / "config.toml"
     file.write_text('theme = "ansi"\n[providers.mine]\nkey = "sk-secret"\nheaders = { x = "hush" }\n')
     monkeypatch.setenv("HANDRAIL_MAX_TURNS", "7")
     assert main(["config"]) == 0

@@ -202,15 +202,13 @@ async def test_step_has_a_small_bound_of_its_own(server: MockServer, program: Pr
 def test_what_cannot_be_is_one_clear_error_before_anything_is_spent(
     args: tuple[str, ...],
     words: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    home: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
-    monkeypatch.chdir(tmp_path)
     assert main(["run", "--model", "my/model", "--base-url", "http://127.0.0.1:9/v1", *args]) == 2
     out, err = capsys.readouterr()
     assert out == "" and words in err and len(err.splitlines()) <= 2
+    assert list(home.rglob("journal.jsonl")) == []
 
 
 @pytest.mark.parametrize(
