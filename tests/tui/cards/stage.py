@@ -37,7 +37,7 @@ class Stage(App[None]):
         theme: str = theming.DEFAULT,
     ) -> None:
         super().__init__()
-        theming.install(self)
+        self.themes = theming.install(self)
         self.theme = theme
         self.clock = ManualClock()
         self.hands = 100.0
@@ -64,7 +64,6 @@ class Stage(App[None]):
         self.composer.attach(self.host)
         self.composer.input.focus()
         self.host.show(self.subjects, self.facts)
-        self.call_after_refresh(self.rest)
 
     def rest(self, seconds: float = 5.0) -> None:
         """Keep the hands off the keys."""

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 import handrail_themes
 from handrail_tui import theming
+from handrail_tui.screens.themes import ThemesScreen
 from handrail_tui.theming import COLORS, LOUDNESS, MEANINGS, ThemeError, Themes
 
 
@@ -187,3 +188,22 @@ async def test_the_theme_in_force_changes_with_its_file(
         await pilot.pause(0.05)
         assert app.theme == theming.DEFAULT
         assert "mine" not in app.available_themes
+
+
+async def test_the_list_wears_each_theme_and_esc_takes_the_old_one_back() -> None:
+    app = Sample()
+    ended: list[str | None] = []
+    async with app.run_test() as pilot:
+        app.push_screen(ThemesScreen(app.themes), ended.append)
+        await pilot.pause()
+        await pilot.press("down")
+        await pilot.pause()
+        assert app.theme == "handrail-light"
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.theme == "handrail-dark" and ended == [None]
+        app.push_screen(ThemesScreen(app.themes), ended.append)
+        await pilot.pause()
+        await pilot.press("down", "down", "enter")
+        await pilot.pause()
+        assert app.theme == "high-contrast" and ended == [None, "high-contrast"]

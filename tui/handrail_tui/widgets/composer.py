@@ -137,6 +137,8 @@ class Composer(Vertical):
     def note(self, words: str) -> None:
         """A line below the text; empty takes it away."""
         line = self.query_one("#composer--note", Static)
+        if not words and line.has_class("-empty"):
+            return
         line.update(Content(clean_for_terminal(words)))
         line.set_class(not words, "-empty")
 
@@ -188,8 +190,6 @@ class Composer(Vertical):
         text = self.input.text
         self.set_class(text.startswith("!"), "-shell")
         self.query_one("#composer--glyph", Static).update(Content("!" if text.startswith("!") else "›"))
-        if text:
-            self.note("")
         if self.host is not None:
             self.host.reachable(not text)
         self.look_for_completions()

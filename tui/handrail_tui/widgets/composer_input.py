@@ -59,8 +59,10 @@ class ComposerInput(TextArea):
         self._end_lone()
         if not self.text and self._for_others(event):
             return
-        if event.key not in _NO_TYPING:
+        if event.key not in _NO_TYPING and (self.text or event.is_printable):
             self._composer.guard.typed()
+        if event.is_printable:
+            self._composer.note("")
 
     def _for_others(self, event: events.Key) -> bool:
         """Whether a key in the empty composer is meant, or may be meant, for something else."""

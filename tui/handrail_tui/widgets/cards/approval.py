@@ -13,12 +13,15 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import ApprovalRequested
-from handrail_tui.text import cut_lines, one_line, reveal
+from handrail_tui.text import one_line, plural, reveal
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import Approve
 from handrail_tui.widgets.cards.guard import AFTER_APPEARING_S, InputGuard
 from handrail_tui.widgets.cards.parts import CardInput, styled
+
+_MOST = 40_000
+"""Characters of one argument that are drawn: more would hold up the keys."""
 
 
 class ApprovalCard(Card):
@@ -47,10 +50,10 @@ class ApprovalCard(Card):
         e = self.event
         parts = [part for part in (_full_title(e), reveal(e.detail)) if part]
         for text in parts:
-            yield Static(styled(cut_lines(text)), classes="card--detail")
+            yield Static(_whole(text), classes="card--detail")
         if e.diff:
             yield Static(diff.render(reveal(e.diff), known=_title(e)), classes="card--diff")
-        elif rows := arguments(_beyond(e.arguments, _title(e), e.detail)):
+        if rows := arguments(_beyond(e)):
             yield Static(rows, classes="card--arguments")
         if e.why:
             yield Static(
@@ -109,13 +112,20 @@ def arguments(values: Mapping[str, Any]) -> Content:
     for key, value in values.items():
         name = styled(one_line(str(key), 60).ljust(width), "$dim")
         text = reveal(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
-        lines = cut_lines(text).split("\n")
-        if len(lines) == 1:
-            rows.append(name + "  " + styled(lines[0], "$foreground"))
+        if "\n" in text:
+            rows += [name, _whole(text)]
         else:
-            rows.append(name)
-            rows.extend(styled(f"  {line}", "$foreground") for line in lines)
+            rows.append(name + "  " + _whole(text))
     return Content("\n").join(rows)
+
+
+def _whole(text: str) -> Content:
+    """Text in full: nobody allows what they cannot read. A huge one says, loudly, that it is not."""
+    shown = styled(text[:_MOST], "$foreground")
+    if len(text) <= _MOST:
+        return shown
+    more = plural(len(text) - _MOST, "more character")
+    return shown + "\n" + styled(f"… {more} are not shown: what you cannot read, deny", "bold $waiting")
 
 
 def _title(event: ApprovalRequested) -> str:
@@ -128,6 +138,12 @@ def _full_title(event: ApprovalRequested) -> str:
     return full if full != _title(event) else ""
 
 
-def _beyond(values: Mapping[str, Any], title: str, detail: str) -> dict[str, Any]:
-    """The arguments that are not yet on the card word for word."""
-    return {k: v for k, v in values.items() if not (isinstance(v, str) and v in (title, detail))}
+def _beyond(event: ApprovalRequested) -> dict[str, Any]:
+    """The arguments that are not yet on the card: word for word, or as the texts that a diff was made from."""
+
+    def known(value: Any) -> bool:
+        return isinstance(value, str) and (
+            value in (event.title, event.detail) or (bool(event.diff) and ("\n" in value or len(value) > 200))
+        )
+
+    return {name: value for name, value in event.arguments.items() if not known(value)}

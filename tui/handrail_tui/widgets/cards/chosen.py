@@ -72,7 +72,12 @@ class RaiseBound(Chosen):
 
 @dataclass
 class Finish(Chosen):
-    """Leave the run as it ended."""
+    """Leave it at that: the run stays as it ended, nothing more is asked of it."""
+
+
+@dataclass
+class Close(Chosen):
+    """The card has been read. Its host takes it away; nobody else needs to know."""
 
 
 @dataclass

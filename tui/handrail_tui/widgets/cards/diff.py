@@ -6,9 +6,11 @@ import re
 
 from textual.content import Content
 
-from handrail_tui.text import clean_for_terminal, cut_lines
+from handrail_tui.text import clean_for_terminal, cut_lines, plural
 from handrail_tui.widgets.cards.parts import styled
 
+MOST_ROWS = 1_000
+"""Lines of a diff that are drawn; how many more there are stands below them."""
 _HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@(.*)")
 
 
@@ -34,7 +36,13 @@ def render(diff: str, known: str = "") -> Content:
     """
     rows = [row for row in _lines(cut_lines(clean_for_terminal(diff))) if row != ("file", "", known)]
     width = max((len(number) for _, number, _ in rows), default=0)
-    return Content("\n").join(_row(kind, number.rjust(width), text) for kind, number, text in rows)
+    content = Content("\n").join(
+        _row(kind, number.rjust(width), text) for kind, number, text in rows[:MOST_ROWS]
+    )
+    if len(rows) > MOST_ROWS:
+        more = f"… {plural(len(rows) - MOST_ROWS, 'more line')} of this diff are not shown"
+        content = content + "\n" + styled(more, "bold $waiting")
+    return content
 
 
 def _row(kind: str, number: str, text: str) -> Content:

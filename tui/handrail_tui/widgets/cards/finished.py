@@ -16,7 +16,7 @@ from handrail.events import RunFinished
 from handrail_tui import wording
 from handrail_tui.text import clean_for_terminal, count, cut_lines, money, one_line, plural, seconds
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import Finish
+from handrail_tui.widgets.cards.chosen import Close
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import styled
 from handrail_tui.widgets.cards.value_tree import ValueTree
@@ -94,4 +94,4 @@ class FinishedCard(Card):
         self.notify("In the clipboard", markup=False)
 
     def action_close(self) -> None:
-        self.choose(Finish())
+        self.choose(Close())

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from textual import events
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.widget import Widget
 
 from handrail.clock import Clock
 from handrail_tui.widgets.cards import Card, Facts, Subject, by_urgency, card_for
+from handrail_tui.widgets.cards.chosen import Close
 from handrail_tui.widgets.cards.guard import InputGuard
 
 
@@ -39,6 +40,7 @@ class CardHost(Vertical):
         self.guard = guard or InputGuard()
         self.card: Card | None = None
         self._subject: Subject | None = None
+        self._put_away: Subject | None = None
         self._home: Widget | None = None
         self._composer: _Composer | None = None
 
@@ -51,9 +53,10 @@ class CardHost(Vertical):
 
     def show(self, subjects: Iterable[Subject], facts: Facts | None = None) -> Card | None:
         """Bring the card in line with what is open now."""
-        waiting = by_urgency(subjects)
+        waiting = by_urgency(subject for subject in subjects if subject is not self._put_away)
         subject = waiting[0] if waiting else None
-        if subject != self._subject:
+        # Mostly it is the same object: a large value is not compared with itself again and again.
+        if subject is not self._subject and subject != self._subject:
             self._swap(subject, facts)
         if self.card is not None and self.card.behind != len(waiting) - 1:
             self.card.behind = len(waiting) - 1
@@ -72,6 +75,12 @@ class CardHost(Vertical):
         self.set_class(self.card is None, "-empty")
         if self.card is not None:
             self.mount(self.card)
+
+    @on(Close)
+    def _close(self, event: Close) -> None:
+        event.stop()
+        self._put_away = self._subject
+        self._swap(None, None)
 
     # Keys ---------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,482 @@
+"""Cards: what they say, which comes first, what they post, and when they take a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from stage import Stage
+from textual import events
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from handrail.clock import EPOCH
+from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
+from handrail.policy import Bounds
+from handrail_tui.widgets.cards import Card, Facts, InputGuard, Stall, Subject, Urgency, by_urgency, urgency
+from handrail_tui.widgets.cards.bound import bound_of
+from handrail_tui.widgets.cards.chosen import (
+    AnotherModel,
+    Answer,
+    Approve,
+    EditKey,
+    Finish,
+    GoOnWaiting,
+    RaiseBound,
+    RetryNow,
+    SkipWait,
+    Stop,
+)
+from handrail_tui.widgets.cards.human import link
+from handrail_tui.widgets.cards.parts import hms, local_time
+from handrail_tui.widgets.composer_input import ComposerInput
+
+HUMAN = HumanRequested(
+    id="h1",
+    kind="captcha",
+    needed="Solve it.",
+    where="https://shop.example/login",
+    tried="the token",
+    at=EPOCH,
+)
+SECRET = HumanRequested(id="h2", kind="login", needed="The password.", secret=True, tool="vault", at=EPOCH)
+BASH = ApprovalRequested(
+    id="a1",
+    call_id="c1",
+    tool="bash",
+    title="pytest -q",
+    why="it runs something",
+    pattern="pytest …",
+    at=EPOCH,
+)
+LIMIT = WaitStarted(seconds=2550, until=EPOCH + 2550, reason="usage-limit", words="try later", at=EPOCH)
+RETRY = WaitStarted(
+    seconds=4,
+    until=EPOCH + 4,
+    decision="retry",
+    reason="transient",
+    words="it broke",
+    number=2,
+    limit=3,
+    at=EPOCH,
+)
+BOUND = RunFinished(outcome="turn-limit", bound="max_turns", at=EPOCH)
+AUTH = RunFinished(outcome="provider", class_="auth", error="401 bad key", at=EPOCH)
+VALUE = RunFinished(outcome="submitted", value={"answer": 42}, requests=3, at=EPOCH)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(ComposerInput, "LONE_KEY_S", 0.01)
+    yield
+
+
+async def ready(app: Stage, pilot: Pilot[None]) -> None:
+    """The card is there, and the hands have been still."""
+    await pilot.pause()
+    app.rest()
+
+
+async def press(pilot: Pilot[None], *keys: str) -> None:
+    await pilot.press(*keys)
+    await pilot.pause(0.03)
+
+
+def text_of(card: Card) -> str:
+    """All words of a card, as they are drawn."""
+    card.repaint()
+    return "\n".join(str(widget.render()) for widget in card.query("Static, Countdown"))
+
+
+# Order -----------------------------------------------------------------------------------------------------
+
+
+def test_the_most_urgent_comes_first_and_among_equals_the_oldest() -> None:
+    older = HumanRequested(id="h0", kind="login", needed="x", at=EPOCH - 10)
+    everything: list[Subject] = [VALUE, AUTH, BOUND, Stall(EPOCH), RETRY, LIMIT, BASH, HUMAN, older]
+    ordered = by_urgency(everything)
+    assert ordered[:2] == [older, HUMAN]
+    assert [urgency(subject) for subject in ordered[1:]] == list(Urgency)
+
+
+@pytest.mark.parametrize(
+    ("finished", "expected"),
+    [
+        (RunFinished(outcome="completed"), Urgency.FINISHED),
+        (RunFinished(outcome="cancelled"), Urgency.FINISHED),
+        (RunFinished(outcome="human-required"), Urgency.FINISHED),
+        (RunFinished(outcome="budget", bound="max_cost"), Urgency.AT_A_BOUND),
+        (RunFinished(outcome="budget"), Urgency.FAILED),
+        (RunFinished(outcome="invalid-submissions"), Urgency.AT_A_BOUND),
+        (RunFinished(outcome="usage-limit"), Urgency.FAILED),
+        (RunFinished(outcome="no-submit"), Urgency.FAILED),
+    ],
+)
+def test_each_outcome_has_its_card(finished: RunFinished, expected: Urgency) -> None:
+    assert urgency(finished) is expected
+
+
+@pytest.mark.parametrize(
+    ("bound", "kind"),
+    [
+        ("max_turns", "max_turns"),
+        ("max-turns", "max_turns"),
+        ("deadline", "deadline_s"),
+        ("deadline_s", "deadline_s"),
+        ("max_total_tokens", "max_total_tokens"),
+        ("cost", "max_cost"),
+        ("no_progress", None),
+        (None, None),
+    ],
+)
+def test_L3_the_bound_that_ended_a_run_is_found_by_its_name(bound: str | None, kind: str | None) -> None:
+    assert bound_of(RunFinished(outcome="budget", bound=bound)) == kind
+
+
+async def test_a_card_stays_while_its_subject_is_the_most_urgent() -> None:
+    app = Stage([LIMIT])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        first = app.card
+        app.host.show([LIMIT, VALUE])
+        assert app.card is first and "1 more behind this" in text_of(first)
+        app.host.show([LIMIT, BASH])
+        await pilot.pause()
+        assert app.card is not first and len(app.query(Card)) == 1
+        app.host.show([])
+        await pilot.pause()
+        assert not app.query(Card) and not app.host.display
+
+
+# What they post --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("subject", "key", "choice"),
+    [
+        (BASH, "enter", Approve("a1", "once")),
+        (BASH, "y", Approve("a1", "once")),
+        (BASH, "n", Approve("a1", "deny")),
+        (HUMAN, "x", Answer("h1", "stopped")),
+        (LIMIT, "s", SkipWait()),
+        (LIMIT, "m", AnotherModel()),
+        (LIMIT, "x", Stop()),
+        (RETRY, "s", RetryNow()),
+        (RETRY, "x", Stop()),
+        (Stall(EPOCH - 50), "enter", GoOnWaiting()),
+        (Stall(EPOCH - 50), "r", RetryNow()),
+        (Stall(EPOCH - 50), "x", Stop()),
+        (BOUND, "m", RaiseBound("max_turns", 10)),
+        (BOUND, "f", Finish()),
+        (AUTH, "r", RetryNow()),
+        (AUTH, "m", AnotherModel()),
+        (AUTH, "k", EditKey()),
+        (AUTH, "x", Finish()),
+    ],
+)
+@pytest.mark.parametrize("focused", [False, True])
+async def test_each_key_posts_its_choice(subject: Subject, key: str, choice: Any, focused: bool) -> None:
+    app = Stage([subject])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        if focused:
+            await pilot.press("tab")
+        await press(pilot, key)
+        assert app.got == [choice]
+        assert app.composer.text == ""
+
+
+@pytest.mark.parametrize("subject", [BOUND, AUTH, LIMIT, HUMAN])
+async def test_enter_alone_spends_nothing(subject: Subject) -> None:
+    app = Stage([subject])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "enter")
+        assert app.got == []
+
+
+async def test_H5_always_shows_the_pattern_first_and_a_held_key_does_not_take_it() -> None:
+    app = Stage([BASH])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        assert "pytest …" not in text_of(app.card)
+        await press(pilot, "tab", "s")
+        assert app.got == [] and "always this session: pytest …" in text_of(app.card)
+        app.rest(0.4)
+        await press(pilot, "s")
+        assert app.got == [], "the first press, held down"
+        app.rest(0.1)
+        await press(pilot, "s")
+        assert app.got == [Approve("a1", "session", pattern="pytest …")]
+
+
+async def test_H5_without_a_pattern_there_is_no_always() -> None:
+    app = Stage([ApprovalRequested(id="a1", call_id="c1", tool="bash", title="x", at=EPOCH)])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "tab", "s")
+        assert "always" not in text_of(app.card) and app.got == []
+
+
+async def test_H5_deny_with_a_word() -> None:
+    app = Stage([BASH])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "tab", "d")
+        await press(pilot, "n", "o", "escape")
+        assert app.got == [] and app.focused is app.card, "esc takes the line away and nothing else"
+        await press(pilot, "d")
+        await press(pilot, "t", "r", "y", "enter")
+        assert app.got == [Approve("a1", "deny", text="try")]
+
+
+@pytest.mark.parametrize(
+    ("key", "how", "typed"),
+    [
+        ("enter", "resolved", ""),
+        ("enter", "resolved", "ok"),
+        ("a", "answered", "42"),
+        ("c", "declined", "no"),
+    ],
+)
+async def test_H3_a_person_answers(key: str, how: Any, typed: str) -> None:
+    app = Stage([HUMAN])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, key)
+        await press(pilot, *typed, "enter")
+        assert app.got == [Answer("h1", how, typed)]
+
+
+async def test_H3_an_empty_answer_is_none() -> None:
+    app = Stage([HUMAN])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "a")
+        await press(pilot, "space", "enter")
+        assert app.got == []
+
+
+async def test_H3_a_secret_is_hidden_whole_and_in_no_repr() -> None:
+    app = Stage([SECRET])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        assert "asked by vault" in text_of(app.card)
+        await press(pilot, "a")
+        await press(pilot, "space", "p", "w")
+        field = app.card.query_one(Input)
+        assert field.password and "pw" not in str(app.export_screenshot())
+        await press(pilot, "enter")
+        answer = app.got[0]
+        assert answer == Answer("h2", "answered", " pw", secret=True)
+        assert "pw" not in repr(answer)
+
+
+async def test_H3_any_answer_can_be_made_a_secret() -> None:
+    app = Stage([HUMAN])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "a")
+        await press(pilot, "p", "ctrl+s", "w", "enter")
+        assert app.got == [Answer("h1", "answered", "pw", secret=True)]
+
+
+async def test_a_paste_of_several_lines_into_an_answer_is_whole() -> None:
+    app = Stage([HUMAN])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "a")
+        app.card.query_one(Input).post_message(events.Paste("one\ntwo\x1b[2J"))
+        await press(pilot, "enter")
+        assert app.got == [Answer("h1", "answered", "one two")]
+
+
+async def test_a_half_typed_answer_survives_other_events_and_gives_the_keyboard_back() -> None:
+    app = Stage([HUMAN])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "a")
+        await press(pilot, "4")
+        app.host.show([HUMAN, LIMIT])
+        await press(pilot, "2")
+        assert app.card.query_one(Input).value == "42"
+        app.host.show([LIMIT])
+        await pilot.pause()
+        assert app.focused is app.composer.input
+
+
+@pytest.mark.parametrize(
+    ("bound", "typed", "amount"),
+    [
+        ("max_turns", "25", 25.0),
+        ("deadline_s", "+5", 300.0),
+        ("max_cost", "0.5", 0.5),
+        ("max_turns", "1.5", None),
+    ],
+)
+async def test_L3_a_bound_is_raised_by_any_amount(bound: str, typed: str, amount: float | None) -> None:
+    app = Stage([RunFinished(outcome="budget", bound=bound, at=EPOCH)])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "tab", "plus")
+        app.card.query_one(Input).value = typed
+        await press(pilot, "enter")
+        assert [choice.amount for choice in app.got if isinstance(choice, RaiseBound)] == (
+            [amount] if amount else []
+        )
+        assert bool(app.told) is (amount is None)
+
+
+async def test_the_link_opens_and_only_a_link() -> None:
+    app = Stage([HUMAN])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "o")
+        await pilot.click(".card--where")
+        assert app.opened == ["https://shop.example/login"] * 2
+
+
+@pytest.mark.parametrize(
+    ("where", "opens"),
+    [
+        ("https://a.example/x?y=1", True),
+        ("http://127.0.0.1:8123/admin", True),
+        ("mailto:a@b.example", True),
+        ("javascript:alert(1)", False),
+        ("file:///etc/passwd", False),
+        ("/home/me/shop", False),
+        ("https://", False),
+        ("https://a.example/\x1b]0;x", False),
+        ("https://a.example/ --flag", False),
+        ("https://аррle.example/", False),
+        ("http://[", False),
+    ],
+)
+def test_only_plain_web_and_mail_addresses_are_links(where: str, opens: bool) -> None:
+    assert (link(where) is not None) is opens
+
+
+async def test_the_finished_card_copies_closes_and_stays_closed() -> None:
+    app = Stage([VALUE])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "c")
+        assert app.clipboard == '{\n  "answer": 42\n}'
+        await press(pilot, "x")
+        assert app.got == [] and not app.query(Card)
+        app.host.show([VALUE])
+        await pilot.pause()
+        assert not app.query(Card)
+
+
+# The guard -------------------------------------------------------------------------------------------------
+
+
+def test_the_guard_holds_half_a_second_after_appearing_and_a_second_after_typing() -> None:
+    now = 10.0
+    guard = InputGuard(lambda: now)
+    assert not guard.allows(appeared_at=9.51)
+    assert guard.allows(appeared_at=9.5)
+    guard.typed()
+    now = 10.99
+    assert not guard.allows(appeared_at=0.0)
+    now = 11.0
+    assert guard.allows(appeared_at=0.0)
+
+
+@pytest.mark.parametrize("focused", [False, True])
+async def test_no_card_takes_a_key_within_half_a_second_of_appearing(focused: bool) -> None:
+    app = Stage([LIMIT])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        if focused:
+            await pilot.press("tab")
+        app.host.show([BASH])
+        await pilot.pause()
+        if focused:
+            app.card.focus()
+        app.rest(0.4)
+        await press(pilot, "enter")
+        assert app.got == []
+        app.rest(0.1)
+        await press(pilot, "enter")
+        assert app.got == [Approve("a1", "once")]
+
+
+async def test_settings_remap_the_keys_of_a_card() -> None:
+    app = Stage([BASH])
+    app.set_keymap({"approve.once": "ctrl+y", "approve.deny": "q"})
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "enter", "q")
+        assert app.got == [Approve("a1", "deny")]
+        assert "q deny" in text_of(app.card) and "ctrl+y once" in text_of(app.card)
+
+
+# Time ------------------------------------------------------------------------------------------------------
+
+
+async def test_U8_a_wait_tells_when_it_ends_and_how_long_that_is() -> None:
+    app = Stage([LIMIT])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        assert "asks again at 12:42:30" in text_of(app.card) and "in 0:42:30" in text_of(app.card)
+        app.clock.advance(1_000.5)
+        assert "in 0:25:50" in text_of(app.card)
+        app.clock.advance(10_000)
+        assert "in 0:00:00" in text_of(app.card)
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        (EPOCH + 60, "12:01:00"),
+        (EPOCH + 11 * 3600, "23:00:00"),
+        (EPOCH + 25 * 3600, "Tue 13:00:00"),
+        (EPOCH + 10 * 86400, "2026-01-15 12:00"),
+    ],
+)
+def test_a_moment_says_its_day_where_it_is_not_today(moment: float, words: str) -> None:
+    assert local_time(moment, EPOCH) == words
+
+
+def test_long_countdowns_keep_their_hours() -> None:
+    assert [hms(s) for s in (0, 0.2, 59.9, 2287, 93_600, -3)] == [
+        "0:00:00",
+        "0:00:01",
+        "0:01:00",
+        "0:38:07",
+        "26:00:00",
+        "0:00:00",
+    ]
+
+
+async def test_a_retry_counts_attempts_and_says_what_was_kept() -> None:
+    app = Stage([RETRY], facts=Facts(kept="812 characters kept as context"))
+    async with app.run_test(size=(110, 34)) as pilot:
+        await ready(app, pilot)
+        text = text_of(app.card)
+        assert "it broke, 812 characters kept as context" in text
+        assert "attempt 3 of 4 in 0:04" in text
+        app.host.show(
+            [WaitStarted(seconds=5, until=EPOCH + 5, decision="resume", number=1, limit=6, at=EPOCH)]
+        )
+        await pilot.pause()
+        assert "resume 1 of 6 in 0:05" in text_of(app.card)
+
+
+async def test_what_a_bound_and_a_failure_tell() -> None:
+    facts = Facts(advice="Set another key.", limits=Bounds(max_turns=12))
+    app = Stage([BOUND], facts=facts)
+    async with app.run_test(size=(110, 34)) as pilot:
+        await ready(app, pilot)
+        assert "12 turns are used up" in text_of(app.card)
+        app.host.show([AUTH], facts)
+        await pilot.pause()
+        text = text_of(app.card)
+        assert (
+            "the provider does not accept the key" in text
+            and "401 bad key" in text
+            and "Set another key." in text
+        )
