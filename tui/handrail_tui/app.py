@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual.app import App, SystemCommand
 from textual.binding import BindingType
@@ -26,12 +26,21 @@ from handrail.providers.base import Provider
 from handrail_tui import theming
 from handrail_tui.port import Last, SessionPort
 from handrail_tui.screens.run import RunScreen
-from handrail_tui.screens.run_commands import RunCommands
 from handrail_tui.text import one_line
+
+if TYPE_CHECKING:
+    from textual import command
 
 _SIGNALS: Final = ("SIGTERM", "SIGHUP")
 _PATIENCE_S: Final = 3.0
 """Seconds that a suspended run gets to end by itself before the terminal is given back anyway."""
+
+
+def _run_commands() -> type[command.Provider]:
+    """The palette of the run screen, imported when it is opened."""
+    from handrail_tui.screens.palette import RunCommands
+
+    return RunCommands
 
 
 class HandrailApp(App[Last], inherit_bindings=False):
@@ -39,7 +48,7 @@ class HandrailApp(App[Last], inherit_bindings=False):
 
     TITLE = "handrail"
     BINDINGS: ClassVar[list[BindingType]] = []
-    COMMANDS = {RunCommands}  # noqa: RUF012 - as in the base class
+    COMMANDS = App.COMMANDS | {_run_commands}
     # The screen binds ctrl+p under an id of its own, so that settings can remap it.
     COMMAND_PALETTE_BINDING = "ctrl+backslash"
 

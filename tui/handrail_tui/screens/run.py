@@ -37,10 +37,12 @@ from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
 from handrail_tui.widgets.footer import RunFooter
 from handrail_tui.widgets.header import RunHeader
+from handrail_tui.widgets.reply import warm_up
 from handrail_tui.widgets.status import StatusColumn, StatusLine
 from handrail_tui.widgets.transcript import Transcript
 
 _TICK_S: Final = 0.25
+_WARM_UP_S: Final = 0.5
 _WIDE: Final = 100
 _NARROW: Final = 60
 _KEYS: Final = {"escape": "esc", "question_mark": "?"}
@@ -113,6 +115,7 @@ class RunScreen(Screen[None]):
         self._painter = Painter(self.paint)
         self._unlisten = self.session.listen(self.on_session_event)
         self.set_interval(_TICK_S, self.tick)
+        self.set_timer(_WARM_UP_S, warm_up)
         if self._begin is not None:
             self.drive(self._begin())
 

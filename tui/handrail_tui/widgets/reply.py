@@ -7,19 +7,42 @@ Markdown once, when it closes.
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from collections.abc import Callable
 from typing import Final
 
 from textual.content import Content
 
 from handrail_tui.view import Block
-from handrail_tui.widgets.reply_markdown import markdown_lines
 from handrail_tui.widgets.transcript_rows import INDENT, Row, blank, styled
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_SLICE: Final = 2_048
+"""Characters that are taken in between two looks at the time."""
+
 _MARKDOWN_LIMIT: Final = 60_000
 """Characters of one paragraph that are read as Markdown; a longer one stays plain."""
+
+
+_MARKED: Final = re.compile(r"[*_`\[<#|~\\&]|^[ \t>+=-]|^\d{1,9}[.)]", re.MULTILINE)
+"""What makes a paragraph more than words; without it no parser is asked."""
+
+
+def paragraph_lines(text: str, width: int) -> list[Content]:
+    """A whole paragraph, list, fence … as lines."""
+    if _MARKED.search(text) is None:
+        return Content(" ".join(text.split())).wrap(width)
+    # Imported late: the parser costs a tenth of a second, and the first screen needs none.
+    from handrail_tui.widgets.reply_markdown import markdown_lines
+
+    return markdown_lines(text, width)
+
+
+def warm_up() -> None:
+    """Import what the first Markdown needs, while nobody waits for it."""
+    paragraph_lines("`x`", 80)
 
 
 class PlainRows:
@@ -67,21 +90,30 @@ class ReplyRows:
         self._plain = PlainRows(self._room, self._dress)
         self._final = False
 
-    def update(self) -> list[Row]:
-        """All rows as of now."""
+    @property
+    def behind(self) -> bool:
+        """Whether there is text that `update` had no time for."""
+        return not self._final and (self._seen < self._block.chars or self._block.ended_at is not None)
+
+    def update(self, until: float = math.inf) -> list[Row]:
+        """All rows as of now, as far as they can be made `until` (time.perf_counter). Always gets further."""
+        while not self._final:
+            new = self._block.since(self._seen)[:_SLICE]
+            self._seen += len(new)
+            for n, part in enumerate(new.split("\n")):
+                if n:
+                    self._end_line()
+                if part:
+                    self._take(part)
+            if self._seen >= self._block.chars:
+                if self._block.ended_at is not None:
+                    self._end_line()
+                    self._close()
+                    self._final = True
+                break
+            if time.perf_counter() >= until:
+                break
         if self._final:
-            return self._closed
-        new = self._block.since(self._seen)
-        self._seen += len(new)
-        for n, part in enumerate(new.split("\n")):
-            if n:
-                self._end_line()
-            if part:
-                self._take(part)
-        if self._block.ended_at is not None:
-            self._end_line()
-            self._close()
-            self._final = True
             return self._closed
         rows = self._plain.rows()
         return [*self._closed, *([blank()] if self._closed and rows else []), *rows]
@@ -114,7 +146,7 @@ class ReplyRows:
         if not text.strip():
             return
         if len(text) <= _MARKDOWN_LIMIT:
-            rows = [Row(self._dress(line)) for line in markdown_lines(text, self._room)]
+            rows = [Row(self._dress(line)) for line in paragraph_lines(text, self._room)]
         else:
             rows = plain.rows()
         while rows and not rows[-1].content.plain.strip():

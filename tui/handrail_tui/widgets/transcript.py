@@ -34,7 +34,10 @@ from handrail_tui.widgets.transcript_rows import Look, Row, blank
 from handrail_tui.widgets.turn import TurnRows
 
 _SLICE_S: Final = 0.012
-"""Seconds of one go at making rows anew after a change of width; what is left over waits for the next go."""
+"""Seconds of one go at making rows; what is left over waits for the next go."""
+
+_PAUSE_S: Final = 0.02
+"""Seconds between two goes, for keys."""
 
 
 class Section:
@@ -63,7 +66,7 @@ class Section:
             case End() as end:
                 rows = end_rows(end, look)
         self.rows = [blank(), *rows]
-        self.stale = False
+        self.stale = self.turn is not None and self.turn.behind
 
 
 class Transcript(ScrollView, can_focus=True):
@@ -108,6 +111,8 @@ class Transcript(ScrollView, can_focus=True):
         self._placing = False
         self._seen_total = 0
         self._now = 0.0
+        self._waiting = False
+        self._made_for = 0
 
     # What the screen says -----------------------------------------------------------------------------------
 
@@ -156,25 +161,28 @@ class Transcript(ScrollView, can_focus=True):
         if not self.size:
             return
         anchor = self._anchor()
-        look = Look(self._width(), self._now, self.thinking, self.has_output, self._toggled)
-        started, last, left = time.perf_counter(), len(self._sections) - 1, False
-        order = range(last, -1, -1)
-        if anchor is not None:
-            near = range(anchor[0], min(last + 1, anchor[0] + self.size.height))
-            order_list = [*near, *(n for n in order if n not in near)]
-        else:
-            order_list = list(order)
-        for index in order_list:
-            section = self._sections[index]
-            if not section.stale:
-                continue
-            if time.perf_counter() - started > _SLICE_S and section.rows:
-                left = True
+        until = time.perf_counter() + _SLICE_S
+        look = Look(self._width(), self._now, until, self.thinking, self.has_output, self._toggled)
+        for index in self._order(anchor):
+            if time.perf_counter() >= until and self._sections[index].rows:
                 break
-            section.make(look, current=index == last)
+            self._sections[index].make(look, current=index == len(self._sections) - 1)
         self._place(anchor)
-        if left:
-            self.call_later(self._renew)
+        if not self._waiting and any(section.stale for section in self._sections):
+            self._waiting = True
+            self.set_timer(_PAUSE_S, self._go_on)
+
+    def _go_on(self) -> None:
+        self._waiting = False
+        self._renew()
+
+    def _order(self, anchor: tuple[int, int] | None) -> list[int]:
+        """The stale sections: those that are read, then from the newest upwards."""
+        stale = [n for n in range(len(self._sections) - 1, -1, -1) if self._sections[n].stale]
+        if anchor is None:
+            return stale
+        seen = range(anchor[0], anchor[0] + self.size.height)
+        return sorted(stale, key=lambda n: (n not in seen, n if n in seen else -n))
 
     def _anchor(self) -> tuple[int, int] | None:
         """The item at the upper edge and the row in it, while someone reads; None when following."""
@@ -290,8 +298,10 @@ class Transcript(ScrollView, can_focus=True):
 
     def on_resize(self, event: events.Resize) -> None:
         self.set_class(self.app.size.width < 60, "-narrow")
-        for section in self._sections:
-            section.stale = True
+        if self._made_for != (width := self._width()):
+            self._made_for = width
+            for section in self._sections:
+                section.stale = True
         self._renew()
 
     def action_line(self, by: int) -> None:

@@ -6,6 +6,7 @@ write `[/]`), and its colours are names of the theme, so that another theme asks
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
@@ -31,10 +32,11 @@ class Row:
 
 @dataclass(slots=True)
 class Look:
-    """How rows are made: for what width, at what moment, with what folded."""
+    """How rows are made: for what width, at what moment, with what folded, until when (time.perf_counter)."""
 
     width: int
     now: float
+    until: float = math.inf
     thinking: bool = False
     has_output: bool = False
     toggled: set[Hashable] = field(default_factory=set)

@@ -33,6 +33,7 @@ class TurnRows:
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self._blocks: dict[tuple[Block, str], ReplyRows] = {}
+        self._next: dict[tuple[Block, str], ReplyRows] = {}
 
     def rows(self, look: Look, *, current: bool) -> list[Row]:
         """All rows. `current`: nothing stands behind this turn yet."""
@@ -79,12 +80,25 @@ class TurnRows:
         handle = fold_row(words, opened, block, look.width)
         return [handle, *(self._made(block, look, _OLD, "$dim") if opened else [])]
 
+    @property
+    def behind(self) -> bool:
+        """Whether some of its rows are still to be made."""
+        return any(made.behind for made in self._blocks.values()) or bool(self._next)
+
     def _made(self, block: Block, look: Look, indent: str, style: str) -> list[Row]:
+        """The rows of a block. For another width they are made aside, and taken when they are whole."""
         key = (block, style)
         made = self._blocks.get(key)
-        if made is None or made.width != look.width:
+        if made is None:
             made = self._blocks[key] = ReplyRows(block, look.width, indent, style)
-        return made.update()
+        elif made.width != look.width:
+            fresh = self._next.get(key)
+            if fresh is None or fresh.width != look.width:
+                fresh = self._next[key] = ReplyRows(block, look.width, indent, style)
+            fresh.update(look.until)
+            if not fresh.behind:
+                made = self._blocks[key] = self._next.pop(key)
+        return made.update(look.until)
 
     def _old_rows(self, attempt: Attempt, look: Look) -> list[Row]:
         """An attempt that broke: one line of it, all of it when opened."""
