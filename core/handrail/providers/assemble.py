@@ -113,6 +113,25 @@ class Assembler:
         return block
 
 
+DEEPEST = 150
+"""Levels of nesting that arguments may have: what is deeper could not be read back from a journal."""
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [
+            v for node in level for v in (node.values() if isinstance(node, dict) else node) if _nests(v)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _nests(value: Any) -> bool:
+    return isinstance(value, dict | list)
+
+
 def _no_constant(word: str) -> Any:
     raise ValueError(f"{word} is not JSON")
 
@@ -128,6 +147,8 @@ def parse_call(id: str, name: str, raw: str) -> ToolCall:
         return ToolCall(id, name, {}, raw, error=f"the arguments are not JSON: {error}")
     if not isinstance(value, dict):
         return ToolCall(id, name, {}, raw, error=f"the arguments are no JSON object but {_kind(value)}")
+    if _deeper_than(value, DEEPEST):
+        return ToolCall(id, name, {}, raw, error=f"the arguments are nested deeper than {DEEPEST} levels")
     return ToolCall(id, name, _clean(value), raw)
 
 

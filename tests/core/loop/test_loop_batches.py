@@ -200,3 +200,12 @@ async def test_H5_deny_with_a_word_reaches_the_model():
         [says("", call("bash")), says("done")], tools=[Spy("bash", effect="run")], on=on, attended=True
     )
     assert played.results(1) == ["denied by the person. They say: Use the staging host."]
+
+
+@pytest.mark.parametrize(("depth", "ran"), [(149, 1), (151, 0)])
+async def test_L4_arguments_nested_absurdly_deep_are_answered_and_not_run(depth, ran):
+    tool = Spy()
+    raw = '{"a":' * (depth - 1) + "{}" + "}" * (depth - 1)
+    played = await play([says("", ScriptedCall("lookup", raw)), says("done")], tools=[tool])
+    assert len(tool.started) == ran
+    assert played.outcome == "completed"
