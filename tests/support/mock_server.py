@@ -40,6 +40,7 @@ class Answer:
     framing: Literal["chunked", "length", "close"] = "chunked"
     cut: End | None = None
     head: bool = True
+    pause: float = 0.0
 
 
 class MockServer:
@@ -84,13 +85,15 @@ class MockServer:
         framing: Literal["chunked", "length", "close"] = "chunked",
         cut: End | None = None,
         head: bool = True,
+        pause: float = 0.0,
     ) -> None:
-        """Add an answer. `head=False` answers nothing at all: `cut` is all that happens."""
+        """Add an answer. `head=False` answers nothing at all: `cut` is all that happens. `pause` is the time in
+        seconds before the head and each chunk."""
         if isinstance(body, str):
             body = body.encode()
         chunks = [body] if isinstance(body, bytes) else list(body)
         kind = {"content-type": "text/event-stream" if status == 200 else "application/json"}
-        self._answers.append(Answer(chunks, status, kind | (headers or {}), framing, cut, head))
+        self._answers.append(Answer(chunks, status, kind | (headers or {}), framing, cut, head, pause))
 
     async def arrival(self) -> None:
         """Wait for the next request."""
@@ -125,9 +128,14 @@ class MockServer:
         self.requests.append(Received(method, path, headers, raw))
         self._arrived.set()
         answer = self._answers.popleft() if len(self._answers) > 1 else self._answers[0]
+        if answer.pause:
+            await asyncio.sleep(answer.pause)
         if answer.head:
             writer.write(_head(answer))
         for chunk in answer.chunks:
+            if answer.pause:
+                await writer.drain()
+                await asyncio.sleep(answer.pause)
             if chunk:
                 framed = b"%x\r\n%s\r\n" % (len(chunk), chunk) if answer.framing == "chunked" else chunk
                 writer.write(framed)

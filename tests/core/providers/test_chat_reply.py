@@ -229,6 +229,14 @@ class TestEnds:
         _, message = await ask(model)
         assert message.stop_reason == "stop"
 
+    async def test_a_reply_is_whole_though_no_end_mark_ever_comes(
+        self, server: MockServer, model: Provider, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("handrail.providers.openai_chat.USAGE_S", 0.05)
+        server.answer(sse(chunk({"content": "x"}, "stop"), done=False), cut="hang")
+        _, message = await ask(model)
+        assert (message.stop_reason, message.failure) == ("stop", None)
+
     async def test_a_reply_is_whole_though_the_connection_breaks_behind_it(
         self, server: MockServer, model: Provider
     ) -> None:
