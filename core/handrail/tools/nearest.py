@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import heapq
 from collections import Counter
+from collections.abc import Iterable
 
 from handrail.messages import clean
 from handrail.tools.output import cut_line, lines_of
 
 _MAX_LINES = 20_000
 _SHOWN = 30
+_PIECES = 40
+_CANDIDATES = 50
 _WIDTH = 200
 
 
@@ -60,9 +64,17 @@ def _aligned(old: list[str], keys: list[str], at: int) -> int:
 def _by_likeness(old: list[str], lines: list[str]) -> int | None:
     """Where the line nearest to the longest line of `old` stands."""
     longest = max(range(len(old)), key=lambda n: len(old[n].strip()))
+    wanted = old[longest].strip()[:_WIDTH]
     candidates = {line.strip()[:_WIDTH]: n for n, line in reversed(list(enumerate(lines)))}
-    near = difflib.get_close_matches(old[longest].strip()[:_WIDTH], candidates, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(wanted, _promising(wanted, candidates), n=1, cutoff=0.6)
     return max(0, candidates[near[0]] - longest) if near else None
+
+
+def _promising(wanted: str, candidates: Iterable[str]) -> list[str]:
+    """The few candidates that share most pieces of three characters: comparing all of them takes seconds."""
+    step = max(1, len(wanted) // _PIECES)
+    pieces = {wanted[n : n + 3] for n in range(0, max(1, len(wanted) - 2), step)}
+    return heapq.nlargest(_CANDIDATES, candidates, key=lambda line: sum(piece in line for piece in pieces))
 
 
 def _difference(old: list[str], found: list[str]) -> str:
