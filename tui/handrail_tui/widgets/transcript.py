@@ -74,16 +74,14 @@ class Transcript(ScrollView, can_focus=True):
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "line(-1)", "up", show=False, id="transcript.up"),
-        Binding("down,j", "line(1)", "down", show=False, id="transcript.down"),
+        Binding("up", "line(-1)", "up", show=False, id="transcript.up"),
+        Binding("down", "line(1)", "down", show=False, id="transcript.down"),
         Binding("pageup", "page(-1)", "page up", show=False, id="transcript.page_up"),
-        Binding("pagedown,space", "page(1)", "page down", show=False, id="transcript.page_down"),
+        Binding("pagedown", "page(1)", "page down", show=False, id="transcript.page_down"),
         Binding("home", "top", "beginning", show=False, id="transcript.top"),
         Binding("end", "follow", "end", show=False, id="transcript.follow"),
-        Binding("right_square_bracket", "fold(1)", "next fold", show=False, id="transcript.next_fold"),
-        Binding(
-            "left_square_bracket", "fold(-1)", "previous fold", show=False, id="transcript.previous_fold"
-        ),
+        Binding("right", "fold(1)", "next fold", show=False, id="transcript.next_fold"),
+        Binding("left", "fold(-1)", "previous fold", show=False, id="transcript.previous_fold"),
         Binding("enter", "open", "open, close", show=False, id="transcript.open"),
     ]
 
