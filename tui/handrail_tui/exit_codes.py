@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from handrail.events import Event, Outcome, RunFinished, RunInterrupted
+if TYPE_CHECKING:
+    from handrail.events import Event, Outcome
 
 OK: Final = 0
 FAULT: Final = 1
@@ -36,9 +37,9 @@ BY_OUTCOME: Final[Mapping[Outcome, int]] = {
 
 def of_run(last: Event | None) -> int:
     """The exit code that the last event of a run asks for; a fault when a run ended without one."""
-    if isinstance(last, RunFinished):
+    if last is not None and last.type == "run_finished":
         return BY_OUTCOME[last.outcome]
-    if isinstance(last, RunInterrupted):
+    if last is not None and last.type == "run_interrupted":
         return of_signal(last.signal)
     return FAULT
 

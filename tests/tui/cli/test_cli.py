@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import handrail
-from handrail_tui import cli, faults
+from handrail.events import Outcome
+from handrail_tui import cli, exit_codes, faults
 from handrail_tui.main import main
 
 
@@ -168,3 +170,19 @@ def test_step_is_the_function_whatever_was_imported_before() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "True", "True"]
+
+
+def test_the_help_costs_no_more_than_click() -> None:
+    code = (
+        "import sys\nfrom handrail_tui.main import main\nmain(['--help'])\n"
+        "print([m for m in ('pydantic', 'textual', 'httpx', 'asyncio', 'handrail.events') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_outcome_has_its_exit_code() -> None:
+    assert set(exit_codes.BY_OUTCOME) == set(get_args(Outcome))
+    codes = {name: exit_codes.of_signal(name) for name in ("SIGTERM", "SIGHUP", "SIGPIPE", None, "nonsense")}
+    assert codes == {"SIGTERM": 143, "SIGHUP": 129, "SIGPIPE": 141, None: 129, "nonsense": 129}
+    assert exit_codes.of_run(None) == 1
