@@ -292,18 +292,30 @@ async def test_a_paste_of_several_lines_into_an_answer_is_whole() -> None:
         assert app.got == [Answer("h1", "answered", "one two")]
 
 
-async def test_a_half_typed_answer_survives_other_events_and_gives_the_keyboard_back() -> None:
-    app = Stage([HUMAN])
+async def test_a_half_typed_answer_survives_whatever_happens() -> None:
+    app = Stage([BASH])
+    async with app.run_test() as pilot:
+        await ready(app, pilot)
+        await press(pilot, "d")
+        await press(pilot, "n")
+        app.host.show([BASH, HUMAN])
+        await press(pilot, "o")
+        assert app.card.query_one(Input).value == "no", "more urgent, and still it waits"
+        app.host.show([HUMAN])
+        await pilot.pause()
+        assert app.composer.text == "no", "answered elsewhere: the words are not lost"
+        assert app.focused is app.card
+
+
+async def test_a_half_typed_secret_is_dropped_with_its_question() -> None:
+    app = Stage([SECRET])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "a")
-        await press(pilot, "4")
-        app.host.show([HUMAN, LIMIT])
-        await press(pilot, "2")
-        assert app.card.query_one(Input).value == "42"
-        app.host.show([LIMIT])
+        await press(pilot, "p", "w")
+        app.host.show([])
         await pilot.pause()
-        assert app.focused is app.composer.input
+        assert app.composer.text == "" and app.focused is app.composer.input
 
 
 @pytest.mark.parametrize(

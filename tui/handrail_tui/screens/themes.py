@@ -63,6 +63,7 @@ class ThemesScreen(ModalScreen[str | None]):
             padding: 0;
             background: $panel;
             color: $dim;
+            &:focus { background-tint: $panel 0%; }
             & > .option-list--option-highlighted { background: $raised; color: $foreground; text-style: bold; }
         }
         #themes--sample { width: 1fr; padding: 0 2; background: $background; color: $foreground; }

@@ -240,6 +240,16 @@ class Card(Vertical, can_focus=True):
     def _quiet(self, event: Input.Changed) -> None:
         event.stop()  # nobody outside needs to know what is being typed, least of all a secret
 
+    @property
+    def busy(self) -> bool:
+        """Whether something is being typed in here."""
+        return self._typing is not None
+
+    @property
+    def unsent(self) -> str:
+        """What was typed here and not handed in; a secret is nobody's to keep."""
+        return self._typing[0].value if self._typing and not self._typing[0].password else ""
+
     def choose(self, choice: Chosen) -> None:
         """Say what the person chose."""
         self.post_message(choice)

@@ -25,8 +25,8 @@ class _Composer(Protocol):
 class CardHost(Vertical):
     """Shows the most urgent of the open subjects, and brings keys to its card.
 
-    `show` may be called after every event: a card stays as long as its subject is the most urgent one,
-    half-typed answers included. The composer calls `offer` with a key that was pressed while it was empty.
+    `show` may be called after every event: a card stays as long as its subject is the most urgent one, or
+    something is being typed in it. The composer calls `offer` with a key that was pressed while it was empty.
     """
 
     DEFAULT_CSS = """
@@ -55,6 +55,8 @@ class CardHost(Vertical):
         """Bring the card in line with what is open now."""
         waiting = by_urgency(subject for subject in subjects if subject is not self._put_away)
         subject = waiting[0] if waiting else None
+        if self.card is not None and self.card.busy and self._subject in waiting:
+            subject = self._subject  # what is being typed comes first
         # Mostly it is the same object: a large value is not compared with itself again and again.
         if subject is not self._subject and subject != self._subject:
             self._swap(subject, facts)
@@ -65,16 +67,22 @@ class CardHost(Vertical):
         return self.card
 
     def _swap(self, subject: Subject | None, facts: Facts | None) -> None:
-        if self.card is not None:
-            focused = self.app.focused
-            if focused is not None and self.card in focused.ancestors_with_self and self._home is not None:
-                self._home.focus()
-            self.card.remove()
+        old, focused = self.card, self.app.focused
         self._subject = subject
         self.card = card_for(subject, self._clock, self.guard, facts) if subject is not None else None
         self.set_class(self.card is None, "-empty")
         if self.card is not None:
             self.mount(self.card)
+        if old is None:
+            return
+        if focused is not None and old in focused.ancestors_with_self:
+            # Who was busy with one card goes on with the next.
+            next_one = self.card or self._home
+            if next_one is not None:
+                next_one.focus()
+        if old.unsent and self._composer is not None:
+            self._composer.type_character(old.unsent)
+        old.remove()
 
     @on(Close)
     def _close(self, event: Close) -> None:
