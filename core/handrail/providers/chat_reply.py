@@ -17,6 +17,7 @@ from handrail.providers.assemble import Assembler
 from handrail.providers.base import CallDelta, CallStarted, Part, TextDelta, ThinkingDelta
 from handrail.providers.sse import ServerEvent
 
+MAX_ERROR = 64 * 1024  # characters of an error that are kept
 STOPS: dict[str, StopReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -85,7 +86,7 @@ class ChatReader:
         if fault is not None:
             self.error, self.error_status = fault
         elif event.event == "body" and not isinstance(choice, dict):
-            self.error = clean(data)
+            self.error = clean(data[:MAX_ERROR])
         return parts
 
     def message(
@@ -322,7 +323,7 @@ def _fault(chunk: dict[str, Any], choice: Any, event: str) -> tuple[str, int | N
         named = (error.get(key) for key in ("status_code", "status", "code", "error_code"))
         status = next((s for s in map(_status, named) if s is not None), None)
     text = json.dumps({"error": error} if error is not chunk else error, ensure_ascii=False)
-    return clean(text), status
+    return clean(text[:MAX_ERROR]), status
 
 
 def _status(value: Any) -> int | None:

@@ -358,6 +358,10 @@ class TestFaults:
         assert message.stop_reason == "error" and message.failure is not None
         assert "not JSON" in message.failure.text
 
+    async def test_K1_a_huge_error_is_cut(self, server: MockServer, model: Provider) -> None:
+        message = await self.fault(server, model, {"error": {"message": "x" * 1_000_000}})
+        assert message.failure is not None and len(message.failure.text) == 65_536
+
     async def test_K1_statuses(self, server: MockServer, model: Provider) -> None:
         server.answer('{"error":{"message":"slow"}}', 429, {"retry-after": "3"})
         _, message = await ask(model)
