@@ -47,6 +47,7 @@ class HandrailApp(App[Last], inherit_bindings=False):
     """One session on a terminal."""
 
     TITLE = "handrail"
+    CSS_PATH = "app.tcss"
     BINDINGS: ClassVar[list[BindingType]] = []
     COMMANDS = App.COMMANDS | {_run_commands}
     # The screen binds ctrl+p under an id of its own, so that settings can remap it.

@@ -197,8 +197,7 @@ class ViewState:
         )
         self._end(e.at)
         self.meters.usage, self.meters.cost = e.usage, e.cost if e.cost is not None else self.meters.cost
-        has_value = e.outcome == "submitted"
-        end = End(words, tone, wording.ended(e), self.finished.error or "", self.finished.value, has_value)
+        end = End(words, tone, wording.ended(e), self.finished.error or "")
         return self._add(end, facts=True, card=True)
 
     def _run_interrupted(self, e: ev.RunInterrupted) -> Change:

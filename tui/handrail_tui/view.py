@@ -191,14 +191,12 @@ class Compaction:
 
 @dataclass(slots=True, eq=False)
 class End:
-    """How the run ended, in plain words."""
+    """How the run ended, in plain words, and what went wrong. The value stands where it was submitted."""
 
     words: str
     tone: Tone
     detail: str = ""
-    text: str = ""
-    value: Any = None
-    has_value: bool = False
+    error: str = ""
 
 
 Item: TypeAlias = Said | Turn | Note | Compaction | End

@@ -16,6 +16,7 @@ from handrail_tui.commands_table import COMMANDS
 from handrail_tui.widgets.transcript_rows import styled
 
 _NAMES = {"escape": "esc", "question_mark": "?", "pageup": "page up", "pagedown": "page down"}
+_COLUMN = 34
 _TITLES = {"run": "Run", "composer": "Composer", "transcript": "Transcript"}
 
 
@@ -49,17 +50,19 @@ def help_text(bindings: list[ActiveBinding]) -> Content:
         title = binding.id.partition(".")[0]
         keys, _ = groups.setdefault(title, {}).setdefault(binding.id, ([], binding.description))
         keys.append(_NAMES.get(binding.key, binding.key))
+        if binding.key_display:
+            keys.append(binding.key_display)
     lines = [styled(("Keys", "bold $accent"), ("   of what has the keyboard now; esc goes back", "$dim"))]
     for title, rows in groups.items():
         lines += [Content(""), styled((_TITLES.get(title, title.capitalize()), "bold"))]
         for keys, words in rows.values():
-            lines.append(styled("  ", (", ".join(keys).ljust(24), "$accent"), (words, "$dim")))
+            lines.append(styled("  ", (", ".join(keys).ljust(_COLUMN), "$accent"), (words, "$dim")))
     lines += [
         Content(""),
         styled(("Commands", "bold $accent"), ("   typed in the composer", "$dim")),
         Content(""),
     ]
     for command in COMMANDS:
-        name = f"/{command.name} {command.argument}".ljust(24)
+        name = f"/{command.name} {command.argument}".ljust(_COLUMN)
         lines.append(styled("  ", (name, "$accent"), (command.help, "$dim")))
     return Content("\n").join(lines)

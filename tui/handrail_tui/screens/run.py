@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Final
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.content import Content
+from textual.containers import Horizontal
 from textual.reactive import reactive
 from textual.screen import Screen
 from textual.widgets import Static
@@ -40,6 +39,7 @@ from handrail_tui.widgets.header import RunHeader
 from handrail_tui.widgets.reply import warm_up
 from handrail_tui.widgets.status import StatusColumn, StatusLine
 from handrail_tui.widgets.transcript import Transcript
+from handrail_tui.widgets.transcript_rows import styled
 
 _TICK_S: Final = 0.25
 _WARM_UP_S: Final = 0.5
@@ -100,10 +100,9 @@ class RunScreen(Screen[None]):
         clock = self.session.clock
         yield RunHeader(self.view, self._home)
         with Horizontal(id="run--body"):
-            with Vertical(id="run--left"):
-                yield Transcript()
-                yield Static(id="run--more")
+            yield Transcript()
             yield StatusColumn(self.view, clock)
+        yield Static(id="run--more")
         yield CardHost(clock, self._guard)
         yield StatusLine(self.view, clock)
         yield Composer(Path.cwd(), self._guard, lone={"question_mark": "screen.help"})
@@ -366,7 +365,7 @@ class RunScreen(Screen[None]):
         event.stop()
         more = self.query_one("#run--more", Static)
         words = f"↓ {event.below} new" if event.below else "↓"
-        more.update(Content(f"{words}   end follows"))
+        more.update(styled(words, ("   end follows", "$dim")))
         more.set_class(not event.following, "-shown")
 
     @on(events.Click, "#run--more")

@@ -13,13 +13,12 @@ _MOST = 5
 
 def queue_lines(view: ViewState, width: int) -> list[Content]:
     """The queue in the order of delivery."""
-    waiting = [("↳ ", "$person", m.text) for m in view.steering] + [
-        ("⇥ ", "$dim", m.text) for m in view.follow_ups
-    ]
+    waiting = [("steer", m.text) for m in view.steering] + [("then", m.text) for m in view.follow_ups]
     lines = []
-    for sign, style, text in waiting[:_MOST]:
-        words = one_line(text, max(4, width - 4))
-        lines.append(styled((sign, style), (f"“{words}”", "$dim")).truncate(width, ellipsis=True))
+    for kind, text in waiting[:_MOST]:
+        words = one_line(text, max(4, width - len(kind) - 5))
+        line = styled(("↳ ", "$person"), (kind, "$foreground"), (f" “{words}”", "$dim"))
+        lines.append(line.truncate(width, ellipsis=True))
     if len(waiting) > _MOST:
         lines.append(styled((f"{len(waiting) - _MOST} more", "$faint")))
     return lines

@@ -75,7 +75,7 @@ class PlainRows:
 
 
 class ReplyRows:
-    """The rows of one block. `update` takes in what is new and returns all rows."""
+    """The rows of one block. `update` takes in what is new and returns all rows. Thinking is no Markdown."""
 
     def __init__(self, block: Block, width: int, indent: str = INDENT, style: str = "") -> None:
         self.width = width
@@ -139,13 +139,13 @@ class ReplyRows:
         self._after_blank = not self._fence and not line.strip()
 
     def _close(self) -> None:
-        """The open paragraph becomes Markdown."""
+        """The open paragraph becomes Markdown, if it is to be any."""
         text = "\n".join(self._lines).strip("\n")
         self._lines = []
         plain, self._plain = self._plain, PlainRows(self._room, self._dress)
         if not text.strip():
             return
-        if len(text) <= _MARKDOWN_LIMIT:
+        if self._block.kind == "text" and len(text) <= _MARKDOWN_LIMIT:
             rows = [Row(self._dress(line)) for line in paragraph_lines(text, self._room)]
         else:
             rows = plain.rows()

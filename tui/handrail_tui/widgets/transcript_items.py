@@ -17,7 +17,6 @@ from handrail_tui.widgets.transcript_rows import (
     styled,
     text_rows,
 )
-from handrail_tui.widgets.transcript_values import value_lines
 
 TONES: Final[dict[Tone, str]] = {
     "plain": "$foreground",
@@ -78,10 +77,6 @@ def compaction_rows(item: Compaction, look: Look) -> list[Row]:
 
 
 def end_rows(end: End, look: Look) -> list[Row]:
-    """The outcome, in plain words, with the value."""
+    """The outcome, in plain words."""
     rows = rows_of(styled((end.words, f"bold {TONES[end.tone]}"), (f"  {end.detail}", "$dim")), look.width)
-    if end.text:
-        rows += text_rows(end.text, look.width, INDENT, "$dim")
-    if end.has_value:
-        rows += [row for line in value_lines(end.value) for row in rows_of(line, look.width, indent=_GUTTER)]
-    return rows
+    return rows + (text_rows(end.error, look.width, INDENT, "$dim") if end.error else [])
