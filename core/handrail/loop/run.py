@@ -126,6 +126,8 @@ class Run:
         end = self._ended_by_batch(batch)
         if end is not None:
             return end
+        if message.calls and message.stop_reason == "length" and not self._plan.policy.enabled:
+            return _GO_ON  # a tool turn: its calls were not run and the model is told so (rule L4)
         facts = self._carrier.facts(message, ends=batch.ends)
         tool_turn = bool(message.calls) and facts.good and not batch.ends
         if state.submitted is not None and not tool_turn:
@@ -134,8 +136,6 @@ class Run:
         decision = decide(facts, state.ledger, self._plan.policy, stage.clock.now(), steering=steering)
         if decision is not None:
             return await self._carrier.carry_out(decision, facts)
-        if message.stop_reason == "length":  # its calls were not run and the model is told so (rule L4)
-            return _GO_ON
         if tool_turn:
             return await self._holder.check_progress(message, batch)
         marked = None if message.calls else marked_line(message.text)
