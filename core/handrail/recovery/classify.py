@@ -166,8 +166,10 @@ def _of_status(status: int) -> FailureClass:
 
 
 def _by_vague_words(failure: Failure, evidence: Evidence) -> Finding | None:
-    found = words.VAGUE.search(evidence.words)
-    return None if found is None else Finding("transient", _said(found.group(), "a fault of the provider"))
+    for class_, pattern in words.VAGUE.items():
+        if (found := pattern.search(evidence.words)) is not None:
+            return Finding(class_, f"no status, and {_said(found.group(), class_)}")
+    return None
 
 
 def _by_phase(failure: Failure) -> Finding:

@@ -18,6 +18,8 @@ from handrail.recovery.vendors import name_set, vendor_of
 
 HEAD, TAIL = 48_000, 16_000
 """Characters of a body that are looked at; what decides stands at its ends."""
+PROSE_HEAD, PROSE_TAIL = 8_000, 4_000
+"""Characters of its words that are looked at, once fields and markup are gone."""
 _MAX_FIELDS, _MAX_DEPTH, _MAX_TRIES = 400, 24, 24
 
 
@@ -68,7 +70,7 @@ _REASON_LINE = re.compile(
     re.IGNORECASE,
 )
 _FRAME = re.compile(r"^(?:event|data|id|retry):\s?", re.MULTILINE)
-_FRAME_RETRY = re.compile(r"^retry:\s?\d+\s*$", re.MULTILINE)
+_FRAME_RETRY = re.compile(r"^retry:\s?\d{1,12}[ \t\r]{0,4}$", re.MULTILINE)
 _TAG = re.compile(r"<[^<>]{0,2000}>")
 _TITLE = re.compile(r"<title[^>]{0,200}>([^<]{0,400})", re.IGNORECASE)
 _IDENTIFIER = re.compile(
@@ -127,7 +129,7 @@ def examine(failure: Failure) -> Evidence:
     _take_text(text, parts, 0)
     headers = parts.headers
     headers.update((str(k).lower(), str(v)[:200]) for k, v in failure.headers.items())
-    prose = " ".join(" ".join(parts.prose).split())
+    prose = _ends(" ".join(" ".join(parts.prose).split()), PROSE_HEAD, PROSE_TAIL)
     status = next(iter(parts.statuses), None) or failure.status
     if status is None or status < 400:
         status = _status_in(prose) or status
@@ -141,6 +143,10 @@ def examine(failure: Failure) -> Evidence:
         tokens={squash(found): found for found in _IDENTIFIER.findall(prose)},
         headers=headers,
     )
+
+
+def _ends(text: str, head: int, tail: int) -> str:
+    return text if len(text) <= head + tail else f"{text[:head]} {text[-tail:]}"
 
 
 def _status_in(prose: str) -> int | None:

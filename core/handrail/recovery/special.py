@@ -170,6 +170,8 @@ def _dashscope_quota(failure: Failure, evidence: Evidence) -> Finding | None:
 
 def _numbered(failure: Failure, evidence: Evidence) -> Finding | None:
     """A vendor's numbered code. Four digits from nobody named are Z.ai's: nobody else sends them as `code`."""
+    if words.WORDS["context_overflow"].search(evidence.words):
+        return None  # overflow wording wins (rule R1): Z.ai has one code for every wrong parameter
     for field in evidence.fields:
         if field.key not in ("code", "statuscode", "errorcode") or not field.value.isdigit():
             continue

@@ -60,7 +60,8 @@ NAMES: Final[Mapping[str, FailureClass]] = _table(
             paymentrequired paymentrequirederror workspaceownercreditsdepleted workspacemembercreditsdepleted arrearage
             exceededcurrentquotaerror accountoverdueerror accountoverdue budgetexceeded usagenotincluded freetieronly
             spendlimitreached spendlimitexceeded spendinglimitreached balancenotenough allocationquotafreetieronly
-            invalidpaymentinstrument subscriptionrequired subscriptionexpired
+            invalidpaymentinstrument insufficientuserquota preconsumetokenquotafailed balancedepleted
+            subscriptionrequired subscriptionexpired
         """,
         "auth": """
             invalidapikey invalidapikeyerror incorrectapikey apikeyinvalid apikeyexpired apikeyserviceblocked

@@ -20,13 +20,12 @@ def _any_of(lines: str) -> re.Pattern[str]:
 
 CANCELLED: Final = _any_of(
     r"""
-    (?:[\w.]{0,40}(?:error|exception)\]?:?\s)?(?:(?:the|this|your|a)\s)?(?:user\s|api\s)?
+    (?:[\w.\[ ]{0,40}(?:error|exception)\]?:?\s){0,3}(?:(?:the|this|your|a)\s)?(?:user\s|api\s)?
     + (?:request|operation|run|call|turn|task|generation|context|signal)?\s?(?:(?:was|has been|is|got)\s)?
     + (?:aborted|cancell?ed)(?:\s(?:by|without|with)\s(?:the\s)?(?:user|caller|client|reason).{0,40})?[.!]?
     .{0,60}\b(?:aborted|cancell?ed|interrupted|stopped) by (?:the )?user\b.{0,60}
     .{0,40}\buser (?:has )?(?:aborted|cancell?ed|interrupted)\b.{0,60}
-    (?:[\w.]{0,60}[.:]\s?)?
-    + (?:cancellederror|aborterror|apiuseraborterror|keyboardinterrupt|operationcancell?ed\w{0,9})
+    (?:[\w.]{0,60}[.:]\s?)?(?:cancellederror|aborterror|apiuseraborterror|keyboardinterrupt|operationcancell?ed\w{0,9})
     + (?:[:(\s].{0,60})?
     """
 )
@@ -41,7 +40,7 @@ OWN_MISTAKE: Final = _any_of(
     failed to call a (?:tool|function)
     invalid (?:sequence|content) [^.]{0,20}tool ?use|model produced invalid content
     malformed (?:function|tool)[ -]call|unexpected tool call|invalid tool call (?:generated|produced|from the model)
-    model (?:has )?(?:produced|generated|emitted|returned|output) (?:an? )?(?:invalid|malformed|unpars)\w*
+    model (?:has )?(?:produced|generated|emitted|returned|output) (?:an? )?(?:invalid|malformed|unpars)\w{0,30}
     model (?:produced|generated) output that could not
     failed to generate json|failed generation|did not call a tool|but model called a tool|attempted to call tool
     model returned the following errors
@@ -52,7 +51,7 @@ OWN_MISTAKE: Final = _any_of(
 BROKEN_REPLY: Final = _any_of(
     r"""
     invalid json (?:response|received|in (?:the )?(?:response|stream))|jsondecodeerror|json parse error
-    unexpected token .{1,40}json|expecting value: line \d+
+    unexpected token .{1,40}json|expecting value: line \d{1,12}
     (?:fail(?:ed|ure) to|error|could not|cannot) pars(?:e|ing) (?:the )?
     + (?:stream|sse|server|chunk|response|event|message)
     """
@@ -62,7 +61,7 @@ BROKEN_REPLY: Final = _any_of(
 THROTTLE: Final = _any_of(
     r"""
     rate[ -]?limit|too many (?:requests|connections|concurrent)|throttl|slow down|concurren(?:t|cy)
-    requests? too (?:quickly|fast|frequent)|request frequency|too many tokens, please wait
+    requests? too (?:quickly|fast|frequent)|request (?:frequency|rate)|too many tokens, please wait
     resource (?:has been )?exhausted|per[ -]?(?:min(?:ute)?|sec(?:ond)?)\b|\b[rt]p[ms]\b
     请求过多|速率限制|过于频繁|频率|并发
     """
@@ -77,7 +76,7 @@ SHORT_PERIOD: Final = _any_of(
 LONG_PERIOD: Final = _any_of(
     r"""
     per[ -]?(?:day|hour|week|month)(?![a-z])|perday|byday|\b(?:tpd|rpd)\b|\b(?:daily|weekly|monthly|hourly)\b
-    \d ?(?:\w+ ){0,2}/ ?(?:day|month|week|hour)\b|每[日天周月]|per \d{5,6}s\b
+    \d ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b|每[日天周月]|per \d{5,6}s\b
     """
 )
 
@@ -93,15 +92,16 @@ _OVERFLOW = _any_of(
     context[ -](?:length|window|size|limit)s? ?(?:has been |was |is )?(?:exceed|overflow|reached|full)
     (?:longer|greater|larger|more) than (?:the |this )?(?:model'?s? )?(?:maximum )?context
     max(?:imum)? (?:context|prompt|sequence) (?:length|window|size|limit|tokens)\b|model'?s? max(?:imum)? context
-    maximum (?:allowed )?input (?:length|tokens)
+    maximum (?:allowed )?input (?:length|tokens)|max model len|maximum model length|slot context
+    tokens in request more than max
     reduce (?:the )?length of (?:the |your )?(?:messages|prompt|input|conversation)
     input token count|inputs? tokens? (?:exceed|\+)|input length and max tokens exceed|range of input length
-    prompt (?:token count of|has|contains) [\d,]+ (?:tokens?,? )?(?:exceeds|but|and)
-    exceeds? the maximum number of tokens|exceeds? the limit of [\d,]+(?: tokens)?
+    prompt (?:token count of|has|contains) [\d,]{1,15} (?:tokens?,? )?(?:exceeds|but|and)
+    exceeds? the maximum number of tokens|exceeds? the limit of [\d,]{1,15}(?: tokens)?
     exceed(?:s|ed)? (?:the )?model(?:'s)? (?:input )?token limit
     (?:configured|available|model'?s?) context size|context length (?:of|is) only|context the overflows
     context size has been exceeded|mid-generation context overflow|kv cache is full|exceeds? the context
-    inputs must have less than \d+ tokens|number of tokens in the prompt
+    inputs must have less than \d{1,12} tokens|number of tokens in the prompt
     too many (?:input|prompt) tokens|too many tokens(?!, please wait| per | processed)|token limit exceeded
     context (?:limit|overflow|window) (?:exceeded|reached|error|full)|context limit|context overflow
     (?:request|payload|content|body) (?:entity |body |payload )?(?:is |was )?too large(?! for .{0,120}\bper )
@@ -136,6 +136,8 @@ _BILLING = _any_of(
     (?:subscription|plan|package) (?:has |is |was )?(?:expired|lapsed|inactive|cancell?ed|ended|past due)
     (?:inactive|no active|expired) (?:subscription|plan)|upgrade to a paid|free tier of the model has been exhausted
     not included in your (?:plan|subscription)|with your chatgpt plan, upgrade
+    plan does not include|not (?:available|supported) on (?:the |your )?free (?:tier|plan)|balance depleted
+    limit[^.]{0,20}\$ ?\d|(?:用户|令牌|账户)额度|额度不足|剩余额度
     余额不足|欠费|请充值|充值后|账户余额|套餐(?:已)?(?:过期|到期)|资源包
     """
 )
@@ -152,9 +154,11 @@ _AUTH = _any_of(
     api[ -]?key (?:(?:is|was|has been|not) ){0,3}(?:valid|found|disabled|required|deleted|blocked|leaked|reported)
     (?:did not|didn'?t|have not|must|need to) provide (?:an? |your )?api[ -]?key|no auth\b
     unauthori[sz]ed|unauthenticated|not (?:logged|signed) in|(?:log|sign|signing|logging)[ -]?in again|run /login
-    authenticat(?:ion|e) (?:(?:is|was|has|token|header|credentials) ){0,2}(?:fail|error|required|invalid|expired)\w*
+    authenticat(?:ion|e) (?:(?:is|was|has|token|header|credentials) ){0,2}
+    + (?:fail|error|required|invalid|expired)\w{0,30}
     re-?authenticat|failed to authenticate|authentication fails|could not (?:be )?authenticate
     resolve authentication
+    auth credentials|(?:locate|load|find|no|missing) (?:\w{1,20} )?credentials|credentials (?:were |was |are )?not found
     (?:token|session|credentials?|security token included in the request|login) (?:(?:has|have|is|was|been) ){0,2}
     + (?:expired|revoked|invalidated|invalid\b)
     permission[ -]?denied|access (?:was )?denied|access to (?:this|the) model (?:is )?denied|no permission
@@ -181,7 +185,7 @@ _FILTER = _any_of(
     (?:model|assistant|provider|claude) (?:has )?(?:refused|declined)|refused to (?:complete|answer|respond)
     model refusal
     (?:finish|stop)[ -]?reason\W{1,4}(?:content|safety|refusal|prohibited|recitation|sensitive|blocklist|spii)
-    guardrail|(?:inappropriate|unsafe|sensitive|harmful) content|data inspection|recitation
+    guardrail(?! restrictions)|(?:inappropriate|unsafe|sensitive|harmful) content|data inspection|recitation
     敏感|违规内容|不安全|内容安全|违反.{0,10}(?:政策|规定)
     """
 )
@@ -199,20 +203,24 @@ _INVALID = _any_of(
     (?:missing|requires?) (?:a )?(?:required )?(?:parameter|field|property|argument)|field required|required propert
     extra inputs are not permitted|additional ?properties|validation error|failed to deserialize|input should be
     cannot be modified|could not parse (?:the )?json body
-    (?<!host )(?<!server )(?<!address )(?<!name )(?<!domain )not found|no such (?:model|deployment)
+    no such (?:model|deployment)
+    (?:model|deployment|resource|endpoint|page|path|route|item|response|file|project|engine)
+    + (?: id)?(?: ['\"(]?[\w./:@-]{1,80}['\")]?)? (?:was |is |could )?not (?:be )?found
     (?:model|deployment|resource|endpoint|item|file) .{0,80}(?:does not|doesn't) exist|no models? (?:are )?loaded
-    no endpoints found|no allowed providers|(?:could not|can't|cannot) find (?:the )?model
+    no endpoints (?:found|available)|no allowed providers|(?:could not|can't|cannot) find (?:the )?model
     tool use ids|tool result blocks?|tool call ids?\b|tool calls? must|no tool (?:output|call) found
     without its required
     must[ ]
     + (?:be followed by|be a response|alternate|start with|end with|not be empty|be non-?empty|contain|have non-?empty)
     non-?empty content|text content blocks|expected last role|roles must|function response parts
-    max(?:imum)?[ -]?(?:output |completion |new )?tokens?:? ?(?:\d+ ?>|is too large|must be|should be|cannot)
+    max(?:imum)?[ -]?(?:output |completion |new )?tokens?:? ?(?:\d{1,12} ?>|is too large|must be|should be|cannot)
     maximum allowed number of output tokens|maximum tokens you requested
-    supports at most \d+ (?:completion|output) tokens
+    supports at most \d{1,12} (?:completion|output) tokens
     (?:message|body|payload|image|file|document|attachment|pdf) (?:size|dimensions?)[^.]{0,40}exceeds? (?:the )?
     + (?:limit|max)
-    exceeds limit \d+|request too large for|must be reduced in order to run|fair usage policy|more system memory
+    exceeds limit \d{1,12}|request too large for|must be reduced in order to run|fair usage policy|more system memory
+    image (?:size |dimensions )?exceeds?|dimensions exceed|could not process (?:the )?(?:image|pdf)
+    attachment is too large
     certificate verif|certificate (?:has )?expired|self[ -]signed certificate
     unable to (?:verify|get) .{0,30}certificate
     hostname mismatch|wrong version number|unknown url|unsupported protocol|missing an 'http
@@ -222,7 +230,7 @@ _INVALID = _any_of(
 
 _TRUNCATED = _any_of(
     r"""
-    (?:output|response|completion|reply|answer|generation|message)[^.]{0,60}(?:truncated|cut (?:off|short))
+    (?:output|response|completion|reply|generation)[^.]{0,60}(?:truncated|cut (?:off|short))
     (?:hit|reached|exceed(?:ed|s)?)[^.]{0,40}(?:output token|max (?:output |completion |new )?tokens|completion token)
     (?:hit|reached|exceed(?:ed|s)?)[^.]{0,40}(?:maximum (?:output|completion)|output limit)
     max (?:output |completion |new )?tokens[^.]{0,40}(?:hit|reached|exceeded|truncated|cut (?:off|short))
@@ -239,18 +247,21 @@ _USAGE = _any_of(
     usage[ -](?:limit|cap)|global rate limit|out of extra usage|restricts the number of copilot|copilot token usage
     (?:session|weekly|daily|monthly|hourly|opus|sonnet|premium|plan)[ -]
     + (?:usage |rate |token |request |message |model ){0,2}(?:limit|quota|cap|allowance)
-    (?:\d+|five|seven)[ -]?(?:hour|day)[ -](?:usage |rate |token |request ){0,2}(?:limit|quota|cap|allowance)
-    (?:hit|reached) your (?:(?!rate |concurren)[\w.-]+ ){0,3}limit|limits? (?:will )?resets?
-    limit reached[ ∙·•|-]+resets?
-    (?:tokens?|requests?|messages?|calls?|queries|units|neurons|limit)[ -](?:\w+ )?per[ -]?(?:day|hour|week|month)
-    per[ -](?:day|week|month|hour)\b|\d ?(?:\w+ ){0,2}/ ?(?:day|month|week|hour)\b|byday|perday|\b(?:tpd|rpd)\b
+    (?:\d{1,12}|five|seven)[ -]?(?:hour|day)[ -](?:usage |rate |token |request ){0,2}(?:limit|quota|cap|allowance)
+    (?:hit|reached) your (?:(?!rate |concurren)[\w.-]{1,30} ){0,3}limit|limits? (?:will )?resets?
+    limit reached[ ∙·•|-]{1,5}resets?
+    (?:tokens?|requests?|messages?|calls?|queries|units|neurons|limit)[ -](?:\w{1,30} )?per[ -]?(?:day|hour|week|month)
+    per[ -](?:day|week|month|hour)\b|\d ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b|byday|perday|\b(?:tpd|rpd)\b
     quota (?:has been |is |was |will be |will )?(?:exceeded|exhausted|reset|refresh|used up|reached|limit)
-    exhausted (?:your |the |all )?(?:\w+ ){0,2}(?:capacity|quota|limit)
-    exceeded (?:your |the |its )?(?:\w+ ){0,3}quota
+    exhausted (?:your |the |all )?(?:\w{1,30} ){0,2}(?:capacity|quota|limit)
+    exceeded (?:your |the |its )?(?:\w{1,30} ){0,3}quota
     (?:quota|allowance|allocation)[^.]{0,20}(?:exceeded|exhausted|used up)|premium request
     exceed(?:s|ed)? the service quota
     (?:used|sent) all (?:of )?(?:your|the) [^.]{0,30}(?:requests|messages|tokens|quota)|limit for today|for today\b
-    使用上限|用量上限|限额|额度(?:已|不足)|每[日天周月]|(?:今|当)[日天]|配额
+    out of (?:free |your )?(?:messages|requests|usage)
+    (?:daily|weekly|monthly|request)s? limits? (?:has been )?exhausted
+    limit exhausted|no (?:remaining|more) (?:requests|messages|usage)
+    使用上限|用量上限|限额|额度已|每[日天周月]|(?:今|当)[日天]|配额
     """
 )
 
@@ -259,7 +270,7 @@ _EMPTY = _any_of(
     empty (?:response|reply|completion|message|output|assistant|stream|result|candidates?|choices)
     + (?! from (?:server|peer))
     (?:response|reply|completion|output|message) (?:was|is|came back|body is|text is) (?:empty|blank)
-    no (?:content|output|text|choices|candidates|completion|assistant (?:message|response))(?: \w+){0,2}[ ]
+    no (?:content|output|text|choices|candidates|completion|assistant (?:message|response))(?: \w{1,30}){0,2}[ ]
     + (?:in|from|received|returned|generated|produced|found)\b
     no (?:output|content|response text|completion) (?:was |were )?(?:generated|returned|produced|received)
     (?:returned|produced|generated|contained|contains?|returns?|with) (?:an? )?(?:no|empty|zero|blank)[ ]
@@ -267,8 +278,10 @@ _EMPTY = _any_of(
     + (?:content|output|text|response|message|choices|candidates|parts|completion)
     without (?:producing |returning |generating |emitting )?any (?:usable |visible |assistant )?
     + (?:content|output|text|choices|candidates)
-    (?:did not|didn't) (?:return|produce|generate|contain|include) (?:any|a) (?:\w+ )?
+    (?:did not|didn't) (?:return|produce|generate|contain|include) (?:any|a) (?:\w{1,30} )?
     + (?:content|output|text|message|choices|candidates)
+    (?:has|had|have|with) no (?:content|output|text|choices|candidates)\b|\bno (?:choices|candidates)\b
+    (?:choices|candidates|content)(?: array| list| field)? (?:is|was|are) empty
     返回(?:了)?(?:内容)?(?:为)?空|空响应|空回复
     """
 )
@@ -281,12 +294,14 @@ _TRANSIENT = _any_of(
     try (?:again|your request again)|please retry|(?:can|may|should) retry|retry (?:your|the) request|retry later
     please wait
     not ready|loading model|model is (?:currently )?loading|model unloaded|warming up|maintenance|model has crashed
-    (?:server|internal|service|backend|upstream|gateway|inference)[ -](?:\w+ )?(?:error|failure|exception)
+    (?:server|internal|service|backend|upstream|gateway|inference)[ -](?:\w{1,30} )?(?:error|failure|exception)
     error (?:occurred )?(?:while|when|during) (?:processing|streaming|generating)|something went wrong
-    bad gateway|gateway time|had an error|exceeded retry limit|all (?:providers|upstreams|targets) failed
+    bad gateway|gateway time|had an error|exceeded retry limit|retrying upstream
+    all (?:providers|upstreams|targets) failed
     no healthy upstream|no available (?:model )?provider|unexpected error
+    unable to (?:handle|process) (?:the|your) request
     (?:finish|stop)[ -]?reason\W{1,4}(?:network error|error|malformed|unexpected tool|insufficient system)
-    请稍后|稍后(?:再|重)试|繁忙|访问量过大|网络错误|服务(?:不可用|异常)|内部错误
+    请稍后|稍后(?:再|重)试|繁忙|负载|访问量过大|网络错误|服务(?:不可用|异常)|内部错误
     """
 )
 
@@ -297,7 +312,8 @@ WIRE: Final = _any_of(
     (?:did not|didn't) (?:respond|get a response)|without response|terminated|socket hang ?up|premature|broken pipe
     fetch failed|failed to fetch|load failed|incomplete (?:read|chunk|stream|response|message)|incompleteread
     unexpected (?:eof|end of)|\beof\b|goaway|rst ?stream|http/?2|transfer closed|reset by peer|reset before headers
-    empty reply from server|not completed|not enough data|other side closed|err network|appears to be offline
+    ended without|ended before|bad record mac|empty reply from server|not completed|not enough data
+    other side closed|err network|appears to be offline
     (?:network|connection|connect|socket|websocket|stream|transport|tunnel|peer|host|body|remote end)[^.]{0,60}
     + (?:error|lost|clos(?:ed?|ing)|reset|refused|fail|abort|broken)
     (?:network|connection|connect|socket|websocket|stream|transport|tunnel|peer|host|dns)[^.]{0,60}
@@ -315,15 +331,17 @@ WIRE: Final = _any_of(
 )
 """Faults of the way there and back. Where a server answered with a plain 4xx they are about our request."""
 
-VAGUE: Final = _any_of(
-    r"""
-    (?:provider|upstream|server|api|model) returned an? ?(?:unknown |invalid )?(?:error|response)
-    (?:provider|upstream) returned error
-    an? (?:unknown |internal )?error (?:has )?occurred|(?:api|provider|stream|streaming) error\b
-    finish[ -]?reason\W{1,4}error
-    """
-)
-"""Words of a wrapper that say nothing of their own: they decide only where there is no status either."""
+VAGUE: Final[Mapping[FailureClass, re.Pattern[str]]] = {
+    "invalid_request": re.compile(r"(?<!host )(?<!server )(?<!address )(?<!name )(?<!domain )not found"),
+    "transient": _any_of(
+        r"""
+        (?:provider|upstream|server|api|model) returned an? ?(?:unknown |invalid )?(?:error|response)
+        (?:provider|upstream) returned error|an? (?:unknown |internal )?error (?:has )?occurred
+        (?:api|provider|stream|streaming) error\b|finish[ -]?reason\W{1,4}error
+        """
+    ),
+}
+"""Words that say little: they decide only where there is no status either."""
 
 WORDS: Final[Mapping[FailureClass, re.Pattern[str]]] = {
     "context_overflow": _OVERFLOW,

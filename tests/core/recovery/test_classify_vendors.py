@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - a row of the table is a line
 """Failures as vendors word them, each beside its class and the wait it names (rules K1 to K4, U1, U6)."""
 
 from __future__ import annotations
