@@ -13,7 +13,7 @@ from handrail.loop.bounds import forbids
 from handrail.loop.pause import Pauser
 from handrail.loop.plan import End, Plan, bound_end, interrupted
 from handrail.loop.stage import Stage
-from handrail.messages import AssistantMessage
+from handrail.messages import AssistantMessage, Failure
 from handrail.recovery import checkpoint as checkpoints
 from handrail.recovery.classify import classify
 from handrail.recovery.decide import PERMANENT, Decision, Facts
@@ -30,14 +30,16 @@ class Carrier:
     def facts(self, message: AssistantMessage, *, ends: bool = False) -> Facts:
         """What `decide` needs of a reply. `ends`: every result of its batch voted for the end."""
         model, usage = self._plan.provider.model, message.usage
-        verdict = classify(message.failure, now=self._stage.clock.now()) if message.failure else None
+        broke = message.stop_reason == "error"
+        failure = message.failure or Failure("the provider gave no reason", model.provider) if broke else None
+        verdict = classify(failure, now=self._stage.clock.now()) if failure else None
         readable = checkpoints.readable(message)
         return Facts(
             stop_reason=message.stop_reason,
             blank=not message.text.strip(),
             calls=len(message.calls),
             verdict=verdict,
-            failure=message.failure,
+            failure=failure,
             tail=ends and not self._step,
             paused=message.stop_detail == "pause_turn",
             context=usage.context if usage else None,

@@ -38,6 +38,7 @@ class Run:
         self._room = Room(stage, plan, self._carrier, self._ask_summary)
         self.pauser = self._carrier.pauser
         self._follow_up_due = False
+        self._began = stage.clock.now()
         specs = [tool.spec for tool in kit.tools.values()]
         self._specs = [*specs, kit.submit.spec] if kit.submit else specs
 
@@ -97,6 +98,7 @@ class Run:
     async def _request(self, request: Request, purpose: Any) -> Reply:
         stage, plan, state = self._stage, self._plan, self._stage.state
         stage.turn = state.requests + 1
+        self._began = stage.clock.now()
         attempt = (state.pending or state.ledger).unbroken + 1
         stage.emit(
             ev.TurnStarted(
@@ -170,7 +172,10 @@ class Run:
         usage = state.last.usage if state.last else None
         share = usage.context / model.window if usage and model.window else None
         cost = state.cost if model.price else None
-        stage.emit(ev.TurnFinished(**stage.stamp(), usage=state.usage, cost=cost, context=share))
+        seconds = stage.clock.now() - self._began
+        stage.emit(
+            ev.TurnFinished(**stage.stamp(), seconds=seconds, usage=state.usage, cost=cost, context=share)
+        )
 
     async def _take_up(self) -> End | None:
         """Go on where a stored run stood: a wait, an open question, a batch (rules U7, H6, J3)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, TypedDict
@@ -45,6 +46,8 @@ class Stage:
         self.interrupts = Interrupts()
         self.turn: int | None = None
         self._listeners: tuple[ev.Listener, ...] = ()
+        self._untold: deque[ev.Event] = deque()
+        self._telling = False
 
     def listen(self, listener: ev.Listener) -> Callable[[], None]:
         """Call `listener` with every event from now on, in order. Returns what ends that."""
@@ -68,8 +71,7 @@ class Stage:
         if self.record is not None:
             self.record.append(event)
         self.fold(event)
-        for listener in self._listeners:
-            listener(event)
+        self._tell(event)
 
     def pass_on(self, event: ev.MessageDelta | ev.ToolProgress) -> None:
         """A piece that no fold needs: to the record, which keeps it loosely (rule J3), and to the listeners."""
@@ -77,8 +79,22 @@ class Stage:
             event = replace(event, text=self._masked_piece(self._masker, event))
         if self.record is not None:
             self.record.append(event)
-        for listener in self._listeners:
-            listener(event)
+        self._tell(event)
+
+    def _tell(self, event: ev.Event) -> None:
+        """Every listener hears every event in the order in which they happened, also when one of them acts at once and so
+        makes the next event happen while this one is still being told."""
+        self._untold.append(event)
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self._untold:
+                event = self._untold.popleft()
+                for listener in self._listeners:
+                    listener(event)
+        finally:
+            self._telling = False
 
     def _masked_piece(self, masker: Masker, piece: ev.MessageDelta | ev.ToolProgress) -> str:
         """The words of a piece without keys, which may stretch over several; what may begin one is held back."""

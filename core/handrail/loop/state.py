@@ -79,8 +79,8 @@ class RunState:
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return
-        if self._mark is not None and self.running and not self.held:
-            self.active_s += max(0.0, event.at - self._mark)
+        if self._mark is not None and self.running and not self.held and not isinstance(event, ev.RunStarted):
+            self.active_s += max(0.0, event.at - self._mark)  # the time between two lives of a run is none of it
         self._mark = event.at
         handler(self, event)
 
@@ -90,6 +90,8 @@ class RunState:
             self.interrupted = False
         else:
             self._begin()
+            self.questions, self.approvals = {}, {}
+            self.answered, self.approved = [], {}
             self.prompt = event.prompt
         self.running = True
         self.bounds = Bounds(

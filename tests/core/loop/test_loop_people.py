@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from runs import ANSWER, Spy, call, play, says, submit
+from runs import ANSWER, Spy, call, fails, make, play, says, submit
 
 from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.messages import AssistantMessage, Text
-from handrail.policy import RecoveryPolicy
+from handrail.policy import NO_RECOVERY, RecoveryPolicy
 from handrail.providers.base import Finished, TextDelta
 from handrail.providers.function import FunctionProvider
 from handrail.session import Session
@@ -103,8 +103,6 @@ async def test_L9_a_stop_ends_a_wait_without_a_request_after_it(then):
         if isinstance(event, ev.WaitStarted) and then == "stop":
             session.clock.call_later(1, session.stop)
 
-    from runs import fails
-
     bounds = {"deadline_s": 4} if then == "deadline" else {}
     played = await play([fails("overloaded", 503)] * 3, recovery=RecoveryPolicy(), on=on, bounds=bounds)
     assert played.outcome == ("cancelled" if then == "stop" else "budget")
@@ -174,3 +172,32 @@ async def test_H3_a_tool_may_ask_the_same_twice_and_a_secret_answer_reaches_only
     )
     assert heard == ["hunterq1", "hunterq2"]
     assert "hunter" not in repr(played.events) and "hunter" not in repr(played.requests)
+
+
+async def test_every_listener_hears_events_in_order_also_when_one_acts_at_once():
+    heard: list[str] = []
+
+    def on(session, event):
+        if isinstance(event, ev.HumanRequested):
+            session.answer(event.id, "resolved")
+
+    replies = [says("", call("ask_human", kind="login", needed="Log in.")), says("done", takes_s=4)]
+    session, _, _ = make(replies, recovery=NO_RECOVERY, attended=True)
+    session.listen(lambda event: on(session, event))
+    session.listen(lambda event: heard.append(event.type))
+    await session.run("Go.")
+    assert heard.index("human_requested") < heard.index("human_answered")
+
+
+async def test_a_turn_tells_how_long_it_took():
+    played = await play([says("done", takes_s=4)])
+    assert played.of(ev.TurnFinished)[0].seconds == pytest.approx(4)
+
+
+async def test_a_listener_that_fails_is_a_fault_and_not_a_hang():
+    def fail(session, event):
+        if isinstance(event, ev.MessageStarted):
+            raise RuntimeError("a bug of the listener")
+
+    with pytest.raises(RuntimeError, match="a bug of the listener"):
+        await play([says("done")], on=fail)
