@@ -218,33 +218,35 @@ def test_K4_the_corpus_of_the_field_is_classified_without_a_mistake() -> None:
 
 _PIECES = st.sampled_from(
     [
-        *"{}[]\"':,\\|~",
-        "\\u",
-        "\n",
-        " ",
-        "data: ",
-        "event: ",
-        "<html>",
-        "</",
-        "retry ",
-        "in ",
-        "resets ",
-        "at ",
-        "3pm ",
+        *"{}[]\"':,\\|~ \n\0\ud800",
+        *(
+            "\\u",
+            "data: ",
+            "event: ",
+            "<html>",
+            "</",
+            "null",
+            "NaN",
+            '"type"',
+            '"code"',
+            '"message"',
+            '"error"',
+        ),
+        *(
+            "retry ",
+            "in ",
+            "resets ",
+            "at ",
+            "3pm ",
+            "(Etc/GMT+99)",
+            "min ",
+            "约",
+            "重置",
+            "usage limit ",
+            "429 ",
+        ),
+        *("0000-00-00", "2026-02-31", "9e999", "1784030400"),
     ]
-    + [
-        "(Etc/GMT+99)",
-        "0000-00-00",
-        "2026-02-31",
-        "9e999",
-        "429 ",
-        "usage limit ",
-        "1784030400",
-        "min ",
-        "约",
-        "重置",
-    ]
-    + ['"type"', '"code"', '"message"', '"error"', "null", "NaN", "\ud800", "\0"]
 )
 _TEXTS = st.one_of(
     st.text(max_size=200),
