@@ -46,11 +46,15 @@ class Clock(ABC):
     async def sleep_until(self, when: float) -> None:
         """Return at the moment `when`. Cancelling ends it at once."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        timer = self.call_at(when, lambda: None if done.done() else done.set_result(None))
+        timer = self._wake_at(when, lambda: None if done.done() else done.set_result(None))
         try:
             await done
         finally:
             timer.cancel()
+
+    def _wake_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        """The timer of a sleep: a clock may treat what is waited for otherwise than an alarm."""
+        return self.call_at(when, callback)
 
     async def sleep(self, seconds: float) -> None:
         """Return `seconds` from now."""
@@ -99,37 +103,42 @@ class _RealTimer:
 class ScaledClock(Clock):
     """A clock for demos: `speed` times as fast, and no wait takes more than `longest` seconds of real time.
 
-    While a long wait is under way the clock runs faster still, so that a countdown is seen to run down.
+    While a long wait is under way the clock runs faster still, so that a countdown is seen to run down. Only what is
+    waited for does that, not an alarm that is set for the case that something takes too long.
     """
 
     def __init__(self, speed: float = 1.0, longest: float = 10.0, start: float = EPOCH) -> None:
         self._speed, self._longest = speed, longest
         self._base, self._real = start, time.monotonic()
         self._rate = speed
-        self._waits: set[_ScaledTimer] = set()
+        self._timers: set[_ScaledTimer] = set()
 
     def now(self) -> float:
         return self._base + (time.monotonic() - self._real) * self._rate
 
     def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
-        return _ScaledTimer(self, when, callback)
+        return _ScaledTimer(self, when, callback, waited_for=False)
+
+    def _wake_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        return _ScaledTimer(self, when, callback, waited_for=True)
 
     def _rebase(self) -> None:
         """Choose the rate that the longest wait under way asks for, from this moment on."""
         self._base, self._real = self.now(), time.monotonic()
-        self._rate = max([self._speed, *(w.rate for w in self._waits)])
-        for wait in self._waits:
-            wait.reschedule()
+        self._rate = max([self._speed, *(t.rate for t in self._timers)])
+        for timer in self._timers:
+            timer.reschedule()
 
 
 class _ScaledTimer:
-    def __init__(self, clock: ScaledClock, when: float, callback: Callable[[], object]) -> None:
+    def __init__(
+        self, clock: ScaledClock, when: float, callback: Callable[[], object], *, waited_for: bool
+    ) -> None:
         self._clock, self._when, self._callback = clock, when, callback
         self._loop = asyncio.get_running_loop()
         self._handle: asyncio.TimerHandle | None = None
-        left = max(0.0, when - clock.now())
-        self.rate = max(clock._speed, left / clock._longest)
-        clock._waits.add(self)
+        self.rate = max(0.0, when - clock.now()) / clock._longest if waited_for else 0.0
+        clock._timers.add(self)
         clock._rebase()
 
     def reschedule(self) -> None:
@@ -145,8 +154,8 @@ class _ScaledTimer:
     def cancel(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
-        if self in self._clock._waits:
-            self._clock._waits.discard(self)
+        if self in self._clock._timers:
+            self._clock._timers.discard(self)
             self._clock._rebase()
 
 

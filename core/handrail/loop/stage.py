@@ -82,8 +82,8 @@ class Stage:
         self._tell(event)
 
     def _tell(self, event: ev.Event) -> None:
-        """Every listener hears every event in the order in which they happened, also when one of them acts at once and so
-        makes the next event happen while this one is still being told."""
+        """Every listener hears every event in the order in which they happened, also when one of them acts at once and
+        so makes the next event happen while this one is still being told."""
         self._untold.append(event)
         if self._telling:
             return
