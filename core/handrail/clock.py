@@ -110,11 +110,17 @@ class ScaledClock(Clock):
     def __init__(self, speed: float = 1.0, longest: float = 10.0, start: float = EPOCH) -> None:
         self._speed, self._longest = speed, longest
         self._base, self._real = start, time.monotonic()
+        self._seen = start
         self._rate = speed
         self._timers: set[_ScaledTimer] = set()
 
     def now(self) -> float:
-        return self._base + (time.monotonic() - self._real) * self._rate
+        self._seen = max(self._seen, self._base + (time.monotonic() - self._real) * self._rate)
+        return self._seen
+
+    def _land(self, when: float) -> None:
+        """A wait is over: the clock shows its end, not where it ran to while the machine was late."""
+        self._base, self._real = max(self._seen, when), time.monotonic()
 
     def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
         return _ScaledTimer(self, when, callback, waited_for=False)
@@ -148,6 +154,7 @@ class _ScaledTimer:
         self._handle = self._loop.call_later(left / self._clock._rate, self._fire)
 
     def _fire(self) -> None:
+        self._clock._land(self._when)
         self.cancel()
         self._callback()
 

@@ -166,10 +166,12 @@ def main() -> None:
         lambda: command(python, "-c", "import pydantic, httpx"),
     )
     say(
-        f"handrail --version: {version * 1000:.0f} ms, python -c pass: {empty * 1000:.0f} ms: {version / empty:.2f} times"
+        f"handrail --version: {version * 1000:.0f} ms, python -c pass: {empty * 1000:.0f} ms: "
+        f"{version / empty:.2f} times"
     )
     say(
-        f"import handrail: {ours * 1000:.0f} ms, import pydantic, httpx: {theirs * 1000:.0f} ms: {ours / theirs:.2f} times"
+        f"import handrail: {ours * 1000:.0f} ms, import pydantic, httpx: {theirs * 1000:.0f} ms: "
+        f"{ours / theirs:.2f} times"
     )
 
 

@@ -7,6 +7,7 @@ import contextlib
 import threading
 
 import pytest
+
 from handrail.clock import EPOCH, ManualClock, RealClock, ScaledClock, VirtualClock
 
 

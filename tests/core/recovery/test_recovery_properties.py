@@ -1,16 +1,17 @@
-"""Over random sequences of faults: caps hold, waits hold, a stop ends a wait at once, the view is whole (rules R, U)."""
+"""Over random sequences of faults: caps hold, waits hold, a stop ends a wait at once, the view is whole (R, U)."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 
-from handrail import events as ev
-from handrail.messages import Usage
-from handrail.policy import RecoveryPolicy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from runs import Spy, breaks, call, fails, hold_protocol, play, says
+
+from handrail import events as ev
+from handrail.messages import Usage
+from handrail.policy import RecoveryPolicy
 
 EXAMPLES = int(os.environ.get("HANDRAIL_EXAMPLES", "150"))
 
