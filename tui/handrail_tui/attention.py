@@ -6,7 +6,11 @@ sequence after another, so every word in it is cleaned and kept short.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from textual.app import App
 
 from handrail_tui.text import one_line
 
@@ -43,25 +47,44 @@ class Attention:
         self._called: set[str] = set()
         self._titled = False
 
-    def need(self, key: str, words: str) -> bool:
-        """Call for what `key` stands for, once; `words` say what it is. True when the person was called."""
-        if key in self._called or self._in_focus():
-            return False
-        self._called.add(key)
+    def show(self, needs: Mapping[str, str]) -> None:
+        """Bring the calls in line with what needs a person now: words by the id of each thing.
+
+        May be called as often as one likes. The title is as it was once they look, or nothing is left.
+        """
+        self._called &= needs.keys()
+        if self._in_focus() or not needs:
+            self._restore()
+            return
+        for key, words in needs.items():
+            if key not in self._called:
+                self._called.add(key)
+                self._call(words)
+
+    def close(self) -> None:
+        """The program ends: leave the title as it was."""
+        self._restore()
+
+    def _call(self, words: str) -> None:
         if not self._titled:
             self._write(_PUSH_TITLE)
             self._titled = True
         self._write(title_sequence(f"● {words} · handrail"))
         self._write(_BEL)
         self._write(notification(words, self._tmux))
-        return True
 
-    def settle(self, key: str | None = None) -> None:
-        """What `key` stands for is done (None: all of it). The title is as it was once nothing is left."""
-        if key is None:
-            self._called.clear()
-        else:
-            self._called.discard(key)
-        if self._titled and not self._called:
+    def _restore(self) -> None:
+        if self._titled:
             self._write(_POP_TITLE)
             self._titled = False
+
+
+def attention_of(app: App[Any]) -> Attention:
+    """The attention of the terminal that `app` runs on. Without a terminal nothing is written."""
+
+    def write(sequence: str) -> None:
+        driver = app._driver  # Textual has no public way to write a sequence of one's own
+        if driver is not None and not app.is_headless:
+            driver.write(sequence)
+
+    return Attention(write, lambda: app.app_focus, tmux="TMUX" in os.environ)
