@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import re
+import signal
 from typing import Any
 
 import pytest
@@ -159,6 +161,23 @@ async def test_J7_quitting_suspends_the_run_and_leaves_when_it_has_ended() -> No
         assert session.told[-1] == ("suspend", None)
         assert app.is_running
         session.emit(ev.RunInterrupted(session="7f3a"))
+        await settle(pilot)
+    assert isinstance(app.return_value, ev.RunInterrupted)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals here")
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+async def test_J7_a_signal_suspends_the_run_and_leaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handrail_tui.app._let_the_terminal_go", lambda: None)
+    session = FakeSession()
+    app = start(session)
+    async with app.run_test(size=(122, 40)) as pilot:
+        session.play(Story().start().request(1).events)
+        await settle(pilot)
+        os.kill(os.getpid(), getattr(signal, name))
+        await settle(pilot)
+        assert session.told[-1] == ("suspend", name)
+        session.emit(ev.RunInterrupted(signal=name, session="7f3a"))
         await settle(pilot)
     assert isinstance(app.return_value, ev.RunInterrupted)
 

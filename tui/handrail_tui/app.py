@@ -13,6 +13,7 @@ os.environ.setdefault("ESCDELAY", "25")
 import asyncio
 import signal
 import sys
+import threading
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -63,12 +64,17 @@ class HandrailApp(App[Last], inherit_bindings=False):
         keys: Mapping[str, str] | None = None,
         journal: str = "",
         make_provider: Callable[[str], Provider] | None = None,
+        on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`begin` starts the first run. `themes` is the folder of a person's own, `keys` maps actions to keys."""
+        """`begin` starts the first run. `themes` is the folder of a person's own, `keys` maps actions to keys.
+
+        `on_signal` hears of a signal that ends the program.
+        """
         super().__init__()
         self.session = session
-        self.signalled: str | None = None
+        self._on_signal = on_signal
         self._themes = theming.install(self, themes)
+        self._wanted_theme = theme
         self.theme = theme if theme in self.available_themes else theming.DEFAULT
         if keys:
             self.set_keymap(keys)
@@ -88,6 +94,9 @@ class HandrailApp(App[Last], inherit_bindings=False):
 
     def on_mount(self) -> None:
         theming.watch(self, self._themes)
+        if self._wanted_theme is not None and self._wanted_theme != self.theme:
+            names = ", ".join(sorted(self.available_themes))
+            self.notify(f"no theme {one_line(self._wanted_theme, 60)}; there are {names}", markup=False)
         loop = asyncio.get_running_loop()
         for name in _SIGNALS:
             if number := getattr(signal, name, None):
@@ -104,9 +113,40 @@ class HandrailApp(App[Last], inherit_bindings=False):
 
     def _signalled(self, name: str) -> None:
         """Give the terminal back, and suspend the run (rule J7)."""
-        self.signalled = name
+        if name == "SIGHUP":
+            _let_the_terminal_go()
         self.run_screen.suspend_and_leave(name)
         asyncio.get_running_loop().call_later(_PATIENCE_S, self.exit, self.run_screen.last)
+        self._on_signal(name)
+
+
+class Watchdog:
+    """Ends the program some seconds after a signal, should it still be there.
+
+    Writing to a terminal that is gone may block for ever; by then everything is on disk.
+    """
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def arm(self, name: str) -> None:
+        """`name` is the signal that came; the exit code tells it."""
+        self._timer = threading.Timer(2 * _PATIENCE_S, os._exit, (128 + signal.Signals[name],))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _let_the_terminal_go() -> None:
+    """Nobody reads what is written from now on: writes to a terminal that hung up must not fail."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        if os.isatty(stream):
+            os.dup2(nowhere, stream)
+    os.close(nowhere)
 
 
 def run_session(
@@ -124,6 +164,7 @@ def run_session(
 
     Afterwards one line on stderr says how it ended and, when the session is kept in `journal`, how to go on.
     """
+    watchdog = Watchdog()
     app = HandrailApp(
         session,
         lambda: session.run(prompt, context=context),
@@ -132,8 +173,12 @@ def run_session(
         keys=keys,
         journal=journal,
         make_provider=make_provider,
+        on_signal=watchdog.arm,
     )
-    last = app.run()
+    try:
+        last = app.run()
+    finally:
+        watchdog.cancel()
     if app.return_code == 0:
         _say_goodbye(app, last, journal)
     return last

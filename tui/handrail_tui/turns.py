@@ -85,7 +85,8 @@ class Turns:
 
     def quoted(self, event: ev.CheckpointMade) -> None:
         """How much of the broken reply goes on as quoted context (rule R9)."""
-        if event.quoted and (attempt := self.attempt):
+        # A checkpoint may quote an earlier attempt alone.
+        if event.quoted and (attempt := self.attempt) and attempt.chars:
             attempt.kept = plural(event.quoted, "character")
 
     def call(self, call_id: str | None) -> Call | None:

@@ -45,10 +45,12 @@ class RunHeader(Widget):
 
 
 def _tail(path: str, room: int) -> str:
-    """`path`, cut from its beginning; nothing when only a scrap would be left."""
+    """The last folders of `path`; nothing when only a scrap would be left."""
     if len(path) <= room:
         return path
-    return "…" + path[len(path) - room + 1 :] if room >= 8 else ""
+    rest = path[max(0, len(path) - room + 1) :]
+    at = rest.find("/")
+    return "…" + (rest[at:] if at >= 0 else rest) if room >= 8 else ""
 
 
 def _folder(path: str, home: str) -> str:
