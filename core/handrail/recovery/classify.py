@@ -12,6 +12,7 @@ Fields beat words, and what the body means beats the status. The ladder, first r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import tzinfo
@@ -19,7 +20,7 @@ from datetime import tzinfo
 from handrail.messages import Failure
 from handrail.recovery import special, vendors, words
 from handrail.recovery.advice import advise
-from handrail.recovery.evidence import Evidence, examine
+from handrail.recovery.evidence import HEAD, Evidence, examine
 from handrail.recovery.guidance import Guidance, find_moments, latest
 from handrail.recovery.special import Finding
 from handrail.recovery.vendors import FailureClass
@@ -30,6 +31,7 @@ LONG_HINT_S = 3600.0
 """Without words that tell, a hint beyond this is a usage limit and no throttle (rule K4)."""
 
 _PLAIN_REFUSALS = frozenset({400, 404, 405, 406, 410, 411, 414, 415, 422, 431})
+_HOLLOW = re.compile(r'"(?:choices|candidates|content|output)"\s{0,9}:\s{0,9}(?:\[\s{0,9}\]|""|null)')
 _WAITED_FOR = ("transient", "usage_limit")
 
 
@@ -176,10 +178,13 @@ def _by_phase(failure: Failure) -> Finding:
     blank = not failure.text.strip()
     if failure.phase == "connect":
         return Finding("transient", "the connection did not come about, and no words say that it never can")
-    if blank and failure.phase == "stream":
-        return Finding("transient", "the stream broke without a word")
     if blank and failure.status is not None:
         return Finding("empty", f"status {failure.status} with an empty body")
+    if blank and failure.phase == "stream":
+        return Finding("transient", "the stream broke without a word")
+    hollow = _HOLLOW.search(failure.text[:HEAD])
+    if hollow is not None:
+        return Finding("empty", f"no error is named, and «{hollow.group()}» holds nothing")
     return Finding("unknown", "no field, no known words and no status tell: asking again blindly is refused")
 
 

@@ -147,7 +147,7 @@ FINISH: Final[Mapping[str, FailureClass]] = _table(
         "output_truncated": "length maxtokens maxoutputtokens",
         "content_filter": "contentfilter refusal sensitive safety recitation blocklist spii prohibitedcontent",
         "context_overflow": "modelcontextwindowexceeded modellength",
-        "transient": "networkerror insufficientsystemresource malformedfunctioncall unexpectedtoolcall",
+        "transient": "networkerror insufficientsystemresource malformedfunctioncall unexpectedtoolcall abort",
     }
 )
 """A stop reason that stands where an error was expected."""

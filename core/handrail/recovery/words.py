@@ -25,7 +25,8 @@ CANCELLED: Final = _any_of(
     + (?:aborted|cancell?ed)(?:\s(?:by|without|with)\s(?:the\s)?(?:user|caller|client|reason).{0,40})?[.!]?
     .{0,60}\b(?:aborted|cancell?ed|interrupted|stopped) by (?:the )?user\b.{0,60}
     .{0,40}\buser (?:has )?(?:aborted|cancell?ed|interrupted)\b.{0,60}
-    (?:[\w.]{0,60}[.:]\s?)?(?:cancellederror|aborterror|apiuseraborterror|keyboardinterrupt|operationcancell?ed\w{0,9})
+    (?:[\w.]{0,60}[.:]\s?)?
+    + (?:cancellederror|aborterror|apiuseraborterror|keyboardinterrupt|operationcancell?ed\w{0,9})
     + (?:[:(\s].{0,60})?
     """
 )
@@ -97,12 +98,14 @@ _OVERFLOW = _any_of(
     reduce (?:the )?length of (?:the |your )?(?:messages|prompt|input|conversation)
     input token count|inputs? tokens? (?:exceed|\+)|input length and max tokens exceed|range of input length
     prompt (?:token count of|has|contains) [\d,]{1,15} (?:tokens?,? )?(?:exceeds|but|and)
+    (?:finish|stop)[ -]?reason\W{1,4}model (?:context|length)
     exceeds? the maximum number of tokens|exceeds? the limit of [\d,]{1,15}(?: tokens)?
     exceed(?:s|ed)? (?:the )?model(?:'s)? (?:input )?token limit
     (?:configured|available|model'?s?) context size|context length (?:of|is) only|context the overflows
     context size has been exceeded|mid-generation context overflow|kv cache is full|exceeds? the context
     inputs must have less than \d{1,12} tokens|number of tokens in the prompt
-    too many (?:input|prompt) tokens|too many tokens(?!, please wait| per | processed)|token limit exceeded
+    too many (?:input|prompt) tokens|too many tokens(?!, please wait| per | processed)
+    (?<!output )(?<!completion )(?<!daily )(?<!weekly )(?<!monthly )(?<!hourly )token limit exceeded
     context (?:limit|overflow|window) (?:exceeded|reached|error|full)|context limit|context overflow
     (?:request|payload|content|body) (?:entity |body |payload )?(?:is |was )?too large(?! for .{0,120}\bper )
     request exceeds the maximum (?:allowed )?(?:size|number of bytes)|/compact\b
@@ -122,16 +125,18 @@ _BILLING = _any_of(
     (?:credits?|balance|funds)(?: balance)? (?:(?:is|are|has been|have been|was|were) )?(?:too low|exhausted|depleted)
     (?:credits?|balance|funds)(?: balance)? (?:(?:is|are|was|were) )?
     + (?:insufficient|not enough|empty|used up|required|negative)
-    credit balance|credit limit (?:exceeded|reached)|can only afford|add (?:more )?credits to continue
+    credit balance|subscription required|\b0 credits|credit limit (?:exceeded|reached)|can only afford
+    add (?:more )?credits to continue
     requires? (?:more |at least |available |a |an )?(?:paid |valid |active )?
     + (?:credits?\b|payment|credit card|subscription)
     usage credits are required|extra usage is required|draw from your extra usage|out of extra usage\W{0,3}add
     payment (?:is )?(?:required|failed|declined|overdue|method|instrument)|past due|in arrears|overdue|unpaid
     past invoices
     spend(?:ing)? (?:cap|limit)|hard limit|key limit exceeded|(?:over|out of|exceeded (?:your|the|its)) budget
-    budget (?:has been |was |is )?(?:exceeded|exhausted|used up)|max budget
+    (?<!thinking )budget (?:has been |was |is )?(?:exceeded|exhausted|used up)|max budget
     billing (?:is )?(?:not (?:active|enabled)|exhausted|hard|disabled|quota|issue|problem)|check your billing
     (?:enable|requires?) billing|billing to be enabled|plan and billing details|billing account (?:is|not|has)
+    trial (?:period )?(?:has |is )?(?:expired|ended|over)
     insufficient[ -]quota|please (?:recharge|top[ -]up)|top[ -]up your|recharge (?:and|your)
     (?:subscription|plan|package) (?:has |is |was )?(?:expired|lapsed|inactive|cancell?ed|ended|past due)
     (?:inactive|no active|expired) (?:subscription|plan)|upgrade to a paid|free tier of the model has been exhausted
@@ -144,21 +149,23 @@ _BILLING = _any_of(
 
 _AUTH = _any_of(
     r"""
-    (?:invalid|incorrect|wrong|bad|missing|expired|revoked|unknown|malformed|disabled|no) (?:x-|your )?
+    (?:invalid|incorrect|wrong|bad|missing|expired|revoked|unknown|malformed|disabled|no) (?:x-|your |\w{1,20} )?
     + (?:api[ -]?key|access token|bearer|credentials)
     (?:invalid|incorrect|wrong|bad|missing|expired|revoked|no) (?:auth(?:entication|orization)? )
     + (?:token|header|credentials?)
     (?:invalid|incorrect|wrong|expired) (?:subscription key|token\b(?! (?:count|limit|type|at|in|<)))
     api[ -]?key (?:(?:is|was|has been|you provided|provided|not|that) ){0,3}
     + (?:invalid|incorrect|expired|missing|revoked)
-    api[ -]?key (?:(?:is|was|has been|not) ){0,3}(?:valid|found|disabled|required|deleted|blocked|leaked|reported)
+    api[ -]?key (?:(?:is|was|has been|not|header) ){0,3}
+    + (?:valid|found|disabled|required|deleted|blocked|leaked|reported)
     (?:did not|didn'?t|have not|must|need to) provide (?:an? |your )?api[ -]?key|no auth\b
     unauthori[sz]ed|unauthenticated|not (?:logged|signed) in|(?:log|sign|signing|logging)[ -]?in again|run /login
     authenticat(?:ion|e) (?:(?:is|was|has|token|header|credentials) ){0,2}
     + (?:fail|error|required|invalid|expired)\w{0,30}
     re-?authenticat|failed to authenticate|authentication fails|could not (?:be )?authenticate
     resolve authentication
-    auth credentials|(?:locate|load|find|no|missing) (?:\w{1,20} )?credentials|credentials (?:were |was |are )?not found
+    auth credentials|(?:locate|load|find|no|missing) (?:\w{1,20} )?credentials
+    credentials (?:were |was |are )?not found
     (?:token|session|credentials?|security token included in the request|login) (?:(?:has|have|is|was|been) ){0,2}
     + (?:expired|revoked|invalidated|invalid\b)
     permission[ -]?denied|access (?:was )?denied|access to (?:this|the) model (?:is )?denied|no permission
@@ -166,6 +173,7 @@ _AUTH = _any_of(
     (?:lacks?|insufficient|missing|without) (?:the )?(?:required )?(?:permission|scope|privilege)s?
     (?:account|organi[sz]ation|project|workspace|team|key) (?:has been|is|was)[ ]
     + (?:disabled|deactivated|suspended|banned|restricted|locked|terminated)
+    \bjwt\b|signature (?:has expired|we calculated)|requires authentication
     must be verified to|country, region, or territory
     not (?:available|supported) in your (?:country|region|location)
     user location is not supported|\bforbidden\b|you have been blocked|proxy authentication required
@@ -180,7 +188,8 @@ _FILTER = _any_of(
     violat(?:e|es|ed|ing|ion)[^.]{0,60}(?:polic|terms|guideline)
     (?:was|were|been|is|got) (?:flagged|moderated|filtered)|flagged (?:as|for|by)|requires moderation
     moderation (?:failed|blocked|error)|considered high risk
-    safety (?:system|filter|reason|setting|check|guideline|classifier)s?|block ?reason|prohibited (?:content|use)
+    safety (?:system|filter|reason|setting|check|guideline|classifier)s?|block ?reason
+    (?:content|response|output|prompt|input) (?:was |is |has been )blocked|prohibited (?:content|use)
     blocked (?:by|due to|because of|for) [^.]{0,30}(?:safety|content|policy|guardrail|moderat|prohibited|recitation)
     (?:model|assistant|provider|claude) (?:has )?(?:refused|declined)|refused to (?:complete|answer|respond)
     model refusal
@@ -221,7 +230,8 @@ _INVALID = _any_of(
     exceeds limit \d{1,12}|request too large for|must be reduced in order to run|fair usage policy|more system memory
     image (?:size |dimensions )?exceeds?|dimensions exceed|could not process (?:the )?(?:image|pdf)
     attachment is too large
-    certificate verif|certificate (?:has )?expired|self[ -]signed certificate
+    x509|verify (?:the )?(?:server )?certificate|certificate verif|certificate (?:has )?expired
+    self[ -]signed certificate
     unable to (?:verify|get) .{0,30}certificate
     hostname mismatch|wrong version number|unknown url|unsupported protocol|missing an 'http
     参数(?:错误|无效|有误|不合法)|模型不存在|不支持|请求格式
@@ -237,6 +247,7 @@ _TRUNCATED = _any_of(
     (?:output|completion) tokens?(?: limit| maximum| cap)?[^.]{0,40}
     + (?:hit|reached|exceeded|truncated|cut (?:off|short))
     (?:output limit|maximum output)[^.]{0,40}(?:hit|reached|exceeded)|output token maximum
+    stopped\W{1,3}max tokens
     (?:finish|stop|incomplete)[ -]?reason\W{1,4}(?:length|max ?(?:output )?tokens)\b
     incomplete ?(?:details)?\W{1,3}(?:reason\W{1,4})?max output tokens|(?:output|response) (?:was |is )?too long
     """
@@ -245,12 +256,13 @@ _TRUNCATED = _any_of(
 _USAGE = _any_of(
     r"""
     usage[ -](?:limit|cap)|global rate limit|out of extra usage|restricts the number of copilot|copilot token usage
-    (?:session|weekly|daily|monthly|hourly|opus|sonnet|premium|plan)[ -]
+    (?:session|weekly|daily|monthly|hourly|opus|sonnet|premium|plan(?:'s)?)[ -]
     + (?:usage |rate |token |request |message |model ){0,2}(?:limit|quota|cap|allowance)
     (?:\d{1,12}|five|seven)[ -]?(?:hour|day)[ -](?:usage |rate |token |request ){0,2}(?:limit|quota|cap|allowance)
     (?:hit|reached) your (?:(?!rate |concurren)[\w.-]{1,30} ){0,3}limit|limits? (?:will )?resets?
     limit reached[ ∙·•|-]{1,5}resets?
-    (?:tokens?|requests?|messages?|calls?|queries|units|neurons|limit)[ -](?:\w{1,30} )?per[ -]?(?:day|hour|week|month)
+    (?:tokens?|requests?|messages?|calls?|queries|units|neurons|limit)[ -](?:\w{1,30} )?per[ -]?
+    + (?:day|hour|week|month)
     per[ -](?:day|week|month|hour)\b|\d ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b|byday|perday|\b(?:tpd|rpd)\b
     quota (?:has been |is |was |will be |will )?(?:exceeded|exhausted|reset|refresh|used up|reached|limit)
     exhausted (?:your |the |all )?(?:\w{1,30} ){0,2}(?:capacity|quota|limit)
@@ -280,6 +292,7 @@ _EMPTY = _any_of(
     + (?:content|output|text|choices|candidates)
     (?:did not|didn't) (?:return|produce|generate|contain|include) (?:any|a) (?:\w{1,30} )?
     + (?:content|output|text|message|choices|candidates)
+    blank (?:response|reply|output)|(?:completed|ended|finished) without (?:content|output|text)|zero output tokens
     (?:has|had|have|with) no (?:content|output|text|choices|candidates)\b|\bno (?:choices|candidates)\b
     (?:choices|candidates|content)(?: array| list| field)? (?:is|was|are) empty
     返回(?:了)?(?:内容)?(?:为)?空|空响应|空回复
@@ -300,14 +313,15 @@ _TRANSIENT = _any_of(
     all (?:providers|upstreams|targets) failed
     no healthy upstream|no available (?:model )?provider|unexpected error
     unable to (?:handle|process) (?:the|your) request
-    (?:finish|stop)[ -]?reason\W{1,4}(?:network error|error|malformed|unexpected tool|insufficient system)
+    (?:finish|stop)[ -]?reason\W{1,4}(?:network error|error|malformed|unexpected tool|insufficient system|abort)
     请稍后|稍后(?:再|重)试|繁忙|负载|访问量过大|网络错误|服务(?:不可用|异常)|内部错误
     """
 )
 
 WIRE: Final = _any_of(
     r"""
-    time[ds]?[ -]?out|deadline (?:exceeded|expired)|took too long|no response (?:received|from|within)|stalled
+    time[ds]?[ -]?out|timing out|\bi/o error|deadline (?:exceeded|expired)|took too long
+    no response (?:received|from|within)|stalled
     idle for|超时
     (?:did not|didn't) (?:respond|get a response)|without response|terminated|socket hang ?up|premature|broken pipe
     fetch failed|failed to fetch|load failed|incomplete (?:read|chunk|stream|response|message)|incompleteread

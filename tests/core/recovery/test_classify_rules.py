@@ -166,6 +166,14 @@ def test_K2_token_limit_reached_is_the_outputs_in_a_stream_and_the_inputs_before
     assert look(error("Token limit reached", code=400), phase="response").class_ == "context_overflow"
 
 
+def test_K2_a_body_that_holds_nothing_is_empty() -> None:
+    assert look("", status=200).class_ == "empty"
+    assert look("", status=200, phase="stream").class_ == "empty"
+    assert look('{"id":"x","choices":[]}', status=200).class_ == "empty"
+    assert look('{"type":"message","content":[],"stop_reason":"end_turn"}', status=200).class_ == "empty"
+    assert look('{"choices":[],"error":{"message":"Overloaded"}}', status=200).class_ == "transient"
+
+
 def test_K2_our_own_end_is_cancelled_and_a_providers_abort_is_a_fault() -> None:
     assert look("The operation was aborted").class_ == "cancelled"
     assert look("The operation was aborted", status=500).class_ == "transient"
