@@ -23,10 +23,12 @@ from textual.app import App, SystemCommand
 from textual.binding import BindingType
 from textual.screen import Screen
 
+from handrail.events import Event
 from handrail.providers.base import Provider
 from handrail_tui import theming
 from handrail_tui.port import Last, SessionPort
 from handrail_tui.screens.run import RunScreen
+from handrail_tui.screens.themes import ThemesScreen
 from handrail_tui.text import one_line
 
 if TYPE_CHECKING:
@@ -92,6 +94,10 @@ class HandrailApp(App[Last], inherit_bindings=False):
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         yield SystemCommand("Theme", "choose the colours", self.search_themes)
 
+    def search_themes(self) -> None:
+        """Choose a theme, with a preview of each."""
+        self.push_screen(ThemesScreen(self._themes))
+
     def on_mount(self) -> None:
         theming.watch(self, self._themes)
         if self._wanted_theme is not None and self._wanted_theme != self.theme:
@@ -151,23 +157,30 @@ def _let_the_terminal_go() -> None:
 
 def run_session(
     session: SessionPort,
-    prompt: str,
+    begin: Callable[[], Coroutine[Any, Any, Last]],
     *,
-    context: str | None = None,
+    past: Iterable[Event] = (),
     theme: str | None = None,
     themes: Path | None = None,
     keys: Mapping[str, str] | None = None,
     journal: str = "",
     make_provider: Callable[[str], Provider] | None = None,
 ) -> Last | None:
-    """Run `prompt` on the screen until the person leaves; the last outcome, None when there was none.
+    """Carry the run that `begin` begins on the screen, until the person leaves; the last outcome, None when there was
+    none. `past` is what happened in the session before: it stands above the run.
 
     Afterwards one line on stderr says how it ended and, when the session is kept in `journal`, how to go on.
     """
+
+    async def carry() -> Last:
+        for event in past:
+            app.run_screen.on_session_event(event)
+        return await begin()
+
     watchdog = Watchdog()
     app = HandrailApp(
         session,
-        lambda: session.run(prompt, context=context),
+        carry,
         theme=theme,
         themes=themes,
         keys=keys,

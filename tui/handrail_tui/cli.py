@@ -28,6 +28,7 @@ class Entry(NamedTuple):
 COMMANDS: dict[str, Entry] = {
     "run": Entry("handrail_tui.commands.run:run", "One run: a task for a model with tools, in a folder."),
     "step": Entry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
+    "resume": Entry("handrail_tui.commands.resume:resume", "Go on with a stored session."),
     "demo": Entry("handrail_tui.commands.demo:demo", "Play a scenario: no key, no network."),
     "check": Entry("handrail_tui.commands.check:check", "Play scenarios and hold what they expect."),
     "classify": Entry(

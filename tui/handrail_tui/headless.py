@@ -12,10 +12,11 @@ from handrail_tui import faults, signals
 from handrail_tui.ask import Prompter, Typed
 from handrail_tui.lines import JsonLines, Out
 from handrail_tui.plain import Plain
-from handrail_tui.task import Task
 
 if TYPE_CHECKING:
     from handrail.session import Session
+    from handrail_tui.launch import Begin
+    from handrail_tui.port import Last
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,9 @@ class Manner:
         return Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
 
 
-async def play(session: Session, task: Task, manner: Manner) -> ev.RunFinished | ev.RunInterrupted:
-    """Run the task; every event is a line. Signals and a reader that goes away end it as rule J7 says."""
+async def play(session: Session, begin: Begin, manner: Manner) -> Last:
+    """Carry the run that `begin` begins; every event is a line. Signals and a reader that goes away end it as rule
+    J7 says."""
     out = Out(manner.stream, gone=lambda: session.suspend("SIGPIPE"))
     session.listen(manner.listener(out))
     prompter = Prompter(session, out, Typed()) if manner.asks else None
@@ -47,7 +49,7 @@ async def play(session: Session, task: Task, manner: Manner) -> ev.RunFinished |
         session.listen(prompter)
     try:
         with signals.handled(session):
-            return await session.run(task.prompt, context=task.context)
+            return await begin()
     finally:
         if prompter is not None:
             prompter.close()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import click
 
 from handrail import instructions, settings, trust
-from handrail._version import __version__
 from handrail.errors import ConfigError
 from handrail.toml_file import short_path
 from handrail_tui import faults
@@ -19,12 +19,20 @@ from handrail_tui.text import one_line
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
-    from handrail.events import RunFinished, RunInterrupted
+    from handrail.events import Event, Instruction, RunFinished, RunInterrupted
+    from handrail.output import Output
+    from handrail.policy import Bounds, RecoveryPolicy
     from handrail.providers.base import Provider
     from handrail.providers.catalog import Resolved
     from handrail.session import Session
     from handrail.session.keeper import Keeper
+    from handrail.session.kept import Made
+    from handrail.tools.base import Tool
+    from handrail_tui.port import Last
     from handrail_tui.task import Task
+
+Begin: TypeAlias = "Callable[[], Coroutine[Any, Any, Last]]"
+"""Begins a run; what comes of it is its last event."""
 
 NO_MODEL = """\
 no model is set up yet. One of these is enough:
@@ -54,20 +62,24 @@ class Launch:
         if self.keeper is not None:
             self.keeper.close()
 
-    def show(self, task: Task) -> RunFinished | RunInterrupted | None:
-        """Run the task on the screen."""
+    def show(self, begin: Begin, past: Sequence[Event] = ()) -> RunFinished | RunInterrupted | None:
+        """Carry the run that `begin` begins on the screen; `past` is what happened in the session before."""
         from handrail_tui.app import run_session
 
         return run_session(
             self.session,
-            task.prompt,
-            context=task.context,
+            begin,
+            past=past,
             theme=self.settings.theme,
             themes=settings.user_file().parent / "themes",
             keys=self.settings.keys,
             journal=short_path(self.keeper.journal.path) if self.keeper else "",
             make_provider=self._provider_named,
         )
+
+    def asked(self, task: Task) -> Begin:
+        """What begins a run of `task`."""
+        return lambda: self.session.run(task.prompt, context=task.context)
 
     def _provider_named(self, name: str) -> Provider:
         """Another model in mid-run; one of the same provider is asked where this one is."""
@@ -86,53 +98,99 @@ def prepare(options: RunOptions, *, attended: bool, default_turns: int | None = 
     Raises ConfigError and click.UsageError, before anything is spent.
     """
     from handrail.clock import RealClock
-    from handrail.mask import key_values
     from handrail.output import load_output
-    from handrail.providers import catalog
-    from handrail.session import Session
+    from handrail.session.kept import Made, Shape
     from handrail.session.store import Store
-    from handrail.tools import builtin_tools
 
     cwd = options.folder
-    clock = RealClock()
     loaded = settings.load(cwd, flags=options.flags())
     chosen = loaded.settings
     bounds = chosen.bounds
     if default_turns is not None and "max_turns" not in bounds.model_fields_set:
         bounds = bounds.model_copy(update={"max_turns": default_turns})
-    system = None if chosen.system is None else Path(chosen.system).expanduser()
-    trusted = trust.is_trusted(trust.project_root(cwd), also=chosen.trusted)
-    if not trusted:
-        _tell_untrusted(cwd, loaded)
-    tools = builtin_tools() if chosen.tools is None else builtin_tools(chosen.tools)
     output = load_output(options.schema, Path.cwd()) if options.schema else None
-    in_force = instructions.load(cwd, trusted=trusted, system=system)
-    resolved = resolve(chosen)
-    provider = catalog.make_provider(resolved, clock)
-    keeper = _keeper(clock, cwd)
+    shape = Shape.named(options.schema, Path.cwd()) if options.schema else None
+    parts = Parts.of(loaded, cwd, RealClock())
+    keeper = _keeper(parts.clock, Made.by(chosen, parts.resolved.model.name, cwd, shape))
     try:
-        session = Session(
-            provider,
-            tools=tools,
-            cwd=cwd,
-            instructions=in_force,
-            bounds=bounds,
-            recovery=chosen.recovery,
-            approve=chosen.approve,
-            clock=clock,
-            record=keeper,
-            id=keeper.journal.session,
-            output=output,
-            attended=attended,
-            max_output=chosen.max_output,
-            effort=chosen.effort,
-            secrets=[*key_values(os.environ), *([resolved.api_key] if resolved.api_key else [])],
+        session = parts.session(
+            keeper, bounds=bounds, recovery=chosen.recovery, output=output, attended=attended
         )
     except ValueError as error:  # what a session refuses: a cost bound without a price
         keeper.close()
         Store().delete(keeper.journal.session)
         raise ConfigError(str(error)) from error
     return Launch(session, chosen, keeper)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a session is put together from, once the settings are known: everything that may be refused is there."""
+
+    chosen: settings.Settings
+    cwd: Path
+    clock: Clock
+    resolved: Resolved
+    provider: Provider
+    tools: list[Tool]
+    instructions: tuple[Instruction, ...]
+
+    @classmethod
+    def of(cls, loaded: settings.Loaded, cwd: Path, clock: Clock) -> Parts:
+        """Raises ConfigError."""
+        from handrail.providers import catalog
+        from handrail.tools import builtin_tools
+
+        chosen = loaded.settings
+        system = None if chosen.system is None else Path(chosen.system).expanduser()
+        trusted = trust.is_trusted(trust.project_root(cwd), also=chosen.trusted)
+        if not trusted:
+            _tell_untrusted(cwd, loaded)
+        tools = builtin_tools() if chosen.tools is None else builtin_tools(chosen.tools)
+        in_force = instructions.load(cwd, trusted=trusted, system=system)
+        resolved = resolve(chosen)
+        provider = catalog.make_provider(resolved, clock)
+        return cls(chosen, cwd, clock, resolved, provider, tools, in_force)
+
+    def session(
+        self,
+        keeper: Keeper,
+        *,
+        bounds: Bounds,
+        recovery: RecoveryPolicy,
+        output: Output[Any] | None,
+        attended: bool,
+    ) -> Session:
+        """The session, kept by `keeper`. Raises ValueError for what a session refuses."""
+        from handrail.session import Session
+
+        chosen = self.chosen
+        return Session(
+            self.provider,
+            tools=self.tools,
+            cwd=self.cwd,
+            instructions=self.instructions,
+            bounds=bounds,
+            recovery=recovery,
+            approve=chosen.approve,
+            clock=self.clock,
+            record=keeper,
+            id=keeper.journal.session,
+            output=output,
+            attended=attended,
+            max_output=chosen.max_output,
+            effort=chosen.effort,
+            secrets=self._secrets(),
+        )
+
+    def _secrets(self) -> list[str]:
+        """The keys that a run could come across: of the environment, of its model, of the settings (rule J5)."""
+        from handrail.mask import key_values
+        from handrail.session.kept import secrets_in
+
+        keys = [self.resolved.api_key, *(p.key for p in self.chosen.providers.values())]
+        known = [key for key in keys if key and not key.startswith("!")]
+        return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers)]
 
 
 def resolve(chosen: settings.Settings) -> Resolved:
@@ -152,14 +210,14 @@ def resolve(chosen: settings.Settings) -> Resolved:
     )
 
 
-def _keeper(clock: Clock, cwd: Path) -> Keeper:
+def _keeper(clock: Clock, made: Made) -> Keeper:
     """A new session's place on the disk. Raises ConfigError."""
     from handrail.session.journal import JournalError
     from handrail.session.keeper import Keeper
     from handrail.session.store import Store
 
     try:
-        return Keeper(Store().create(clock, meta={"version": __version__, "cwd": str(cwd)}), clock)
+        return Keeper(Store().create(clock, meta=made.meta()), clock)
     except JournalError as error:
         raise ConfigError(f"the session cannot be kept: {error} Mend the rights of that folder.") from error
 

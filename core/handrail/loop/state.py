@@ -80,7 +80,9 @@ class RunState:
         if handler is None:
             return
         if self._mark is not None and self.running and not self.held and not isinstance(event, ev.RunStarted):
-            self.active_s += max(0.0, event.at - self._mark)  # the time between two lives of a run is none of it
+            self.active_s += max(
+                0.0, event.at - self._mark
+            )  # the time between two lives of a run is none of it
         self._mark = event.at
         handler(self, event)
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.clock import Clock
+from handrail.errors import ConfigError
 from handrail.events import Codec, Event, MessageDelta
 from handrail.moments import to_rfc3339
 from handrail.session.lock import Holder, Lock, LockHeld
@@ -43,7 +44,7 @@ __all__ = [
 ]
 
 
-class JournalError(Exception):
+class JournalError(ConfigError):
     """A journal that cannot be used as asked. The message is for a person: what, where, what to do."""
 
 
@@ -53,7 +54,10 @@ class JournalLocked(JournalError):
     def __init__(self, path: Path, holder: Holder) -> None:
         self.pid, self.host = holder.pid, holder.host
         who = f"process {holder.pid} on {holder.host}" if holder.pid else "another process"
-        super().__init__(f"{path} is being written by {who}. End that run first, or speak to it from here.")
+        super().__init__(
+            f"{path} is being written by {who}. End that run first, or speak to it from here: "
+            "handrail answer, approve, stop."
+        )
 
 
 class JournalDamaged(JournalError):

@@ -112,17 +112,22 @@ class Session:
         Raises only CancelledError, when the caller's own task is cancelled (rule S7).
         """
         self.value = None
+        self._in_flight = ()  # a new user request leaves no checkpoint of the old one (rule R10)
         return await self._go(clean(prompt), clean(context) if context else None, resumed=False)
 
     def restore(self, events: Iterable[ev.Event], in_flight: Iterable[ev.MessageDelta] = ()) -> None:
         """Take a stored run up to where it stood, before anything runs. `in_flight`: the pieces of a reply that the
-        program did not live to finish; they become the checkpoint (rules J3, R10)."""
+        program did not live to finish; they become the checkpoint (rules J3, R10).
+
+        Raises ValueError when a stored cost bound cannot be held, InvalidSubmission when the accepted value does not
+        fit `output` any more."""
         stage = self._stage
         for event in events:
             stage.fold(event)
             self._people.numbered_by(event)
             self._numbered_by(event)
         self._bounds = stage.state.bounds
+        self._check_price(self._bounds)
         self._in_flight = tuple(in_flight)
         submitted, submit = stage.state.submitted, self._kit.submit
         if submitted is not None and submit is not None:
@@ -336,23 +341,36 @@ class Session:
     ) -> None:
         """Raise bounds by these amounts, in a run or before it goes on."""
         bounds = self._bounds
-        self._bounds = Bounds(
-            max_turns=bounds.max_turns + max_turns,
-            max_attempts=bounds.max_attempts,
-            deadline_s=_more(bounds.deadline_s, deadline_s),
-            max_total_tokens=_more(bounds.max_total_tokens, max_total_tokens),
-            max_cost=_more(bounds.max_cost, max_cost),
+        self.set_bounds(
+            Bounds(
+                max_turns=bounds.max_turns + max_turns,
+                max_attempts=bounds.max_attempts,
+                deadline_s=_more(bounds.deadline_s, deadline_s),
+                max_total_tokens=_more(bounds.max_total_tokens, max_total_tokens),
+                max_cost=_more(bounds.max_cost, max_cost),
+            )
         )
-        raised = self._bounds
+
+    def set_bounds(self, bounds: Bounds) -> None:
+        """Put other bounds in force, in a run or before it goes on; `max_attempts` counts from the next run or resume.
+
+        Raises ValueError for a cost bound without a known price (rule L3).
+        """
+        self._check_price(bounds)
+        self._bounds = bounds
         self._stage.emit(
             ev.SettingsChanged(
                 **self._stage.stamp(),
-                max_turns=raised.max_turns,
-                deadline_s=raised.deadline_s,
-                max_total_tokens=raised.max_total_tokens,
-                max_cost=raised.max_cost,
+                max_turns=bounds.max_turns,
+                deadline_s=bounds.deadline_s,
+                max_total_tokens=bounds.max_total_tokens,
+                max_cost=bounds.max_cost,
             )
         )
+
+    def notice(self, text: str, *, level: Literal["info", "warning", "error"] = "info") -> None:
+        """Tell the person something that the run itself does not say."""
+        self._stage.emit(ev.Notice(**self._stage.stamp(), text=clean(text), level=level))
 
     def compact(self) -> None:
         """Summarise older messages before the next request (rule R14, by hand)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from handrail import events as ev
 from handrail.session.records import PIECE, JournalContents
@@ -29,6 +30,15 @@ class StoredRun:
                 return event
             if isinstance(event, ev.RunStarted):
                 return None
+        return None
+
+    def said(self, name: str) -> Any:
+        """What the last word on the setting `name` is: how the last run began, or what the person changed in it."""
+        for event in reversed(self.events):
+            if isinstance(event, ev.RunStarted | ev.SettingsChanged):
+                value = getattr(event, name)
+                if value is not None:
+                    return value
         return None
 
 

@@ -75,9 +75,10 @@ def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> 
             thinks_s=0.0 if speed is None else _THINKS_S,
             attended=lambda asked: speed is not None,
         )
+        launch = Launch(session, settings.load(Path.cwd()).settings)
         if speed is not None and not plain:
-            return _code(Launch(session, settings.load(Path.cwd()).settings).show(task))
-        return _code(asyncio.run(headless.play(session, task, manner)))
+            return _code(launch.show(launch.asked(task)))
+        return _code(asyncio.run(headless.play(session, launch.asked(task), manner)))
 
 
 def _code(last: Event | None) -> int:

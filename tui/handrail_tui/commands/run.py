@@ -44,5 +44,5 @@ def run(prompt: str | None, **said: Any) -> int:
         launch.ask_for_trust(options.folder)
     with launch.prepare(options, attended=on_screen or manner.asks or options.hold) as ready:
         if on_screen:
-            return exit_codes.of_run(ready.show(task))
-        return exit_codes.of_run(asyncio.run(headless.play(ready.session, task, manner)))
+            return exit_codes.of_run(ready.show(ready.asked(task)))
+        return exit_codes.of_run(asyncio.run(headless.play(ready.session, ready.asked(task), manner)))
