@@ -20,15 +20,15 @@ HEAD, TAIL = 48_000, 16_000
 """Characters of a body that are looked at; what decides stands at its ends."""
 PROSE_HEAD, PROSE_TAIL = 8_000, 4_000
 """Characters of its words that are looked at, once fields and markup are gone."""
-_MAX_FIELDS, _MAX_DEPTH, _MAX_TRIES = 400, 24, 24
+_MAX_FIELDS, _MAX_DEPTH, _MAX_MISSES = 400, 24, 24
 
 
-# What a provider echoes of our own request, and ids: no word of these says what went wrong.
+# What a provider echoes of our own request, what the model said, and ids: no word of these says what went wrong.
 _ECHO = name_set(
     """
     failedgeneration input inputs prompt messages requestid id userid orgid organizationid traceid model providername
     url uri documentationurl helpurl helplink link links arguments body instance eventid sessionid responseid
-    requestheaders request stack traceback flaggedinput
+    requestheaders request stack traceback flaggedinput content reasoning reasoningcontent thinking partialjson
     """
 )
 # Keys whose value is a name from a closed list, not a sentence.
@@ -51,6 +51,7 @@ _HEADER_LINE = re.compile(
     re.IGNORECASE,
 )
 # Digits are a status only where they stand alone (rule K3): at the start, in brackets, or behind a word that says so.
+_STATUS = re.compile("[45][0-9]{2}")
 _UNITS = (
     "tokens|ms|s|sec|seconds|minutes|bytes|kb|mb|chars|characters|lines|items|messages|requests|files|times"
 )
@@ -167,13 +168,12 @@ def _take_text(text: str, parts: _Parts, depth: int) -> None:
 
 def _pieces(text: str) -> Iterator[str | dict[str, Any]]:
     """The text as a row of plain parts and JSON objects. What does not parse stays plain."""
-    decoder, start, search, tries = json.JSONDecoder(), 0, 0, 0
-    while tries < _MAX_TRIES and (brace := text.find("{", search)) >= 0:
-        tries += 1
+    decoder, start, search, misses = json.JSONDecoder(), 0, 0, 0
+    while misses < _MAX_MISSES and (brace := text.find("{", search)) >= 0:
         try:
             value, end = decoder.raw_decode(text, brace)
         except (ValueError, RecursionError):
-            search = brace + 1
+            search, misses = brace + 1, misses + 1
             continue
         yield text[start:brace]
         yield value
@@ -222,19 +222,22 @@ def _take_object(value: Mapping[str, Any], parts: _Parts, depth: int) -> None:
 
 
 def _take_item(name: str, item: Any, parts: _Parts, group: int, depth: int) -> None:
-    if depth > _MAX_DEPTH or item is None or isinstance(item, bool):
-        if isinstance(item, bool):
-            parts.fields.append(Field(squash(name), name, str(item).lower(), group))
-    elif isinstance(item, Mapping):
+    if depth > _MAX_DEPTH or item is None:
+        return
+    if isinstance(item, Mapping):
         _take_object(item, parts, depth + 1)
     elif isinstance(item, list):
         for entry in item[:40]:
             _take_item(name, entry, parts, group, depth + 1)
     elif isinstance(item, str) and not _is_code(name, item):
         _take_scalar(name, item[:400], parts, group)
-        _take_text(item, parts, depth + 1) if "{" in item else _take_prose(item, parts)
+        if "{" in item:
+            _take_text(item, parts, depth + 1)
+        else:
+            _take_prose(item, parts)
     else:
-        _take_scalar(name, str(item)[:400], parts, group)
+        written = str(item).lower() if isinstance(item, bool) else str(item)
+        _take_scalar(name, written[:400], parts, group)
 
 
 def _is_code(name: str, value: str) -> bool:
@@ -248,12 +251,6 @@ def _take_scalar(name: str, value: str, parts: _Parts, group: int) -> None:
     parts.fields.append(Field(key, name, value, group))
     if key not in _CODE_KEYS or key in _NO_CODE or " " in value.strip():
         return
-    if (
-        value.isascii()
-        and value.isdigit()
-        and len(value) == 3
-        and key in _STATUS_KEYS
-        and "400" <= value < "600"
-    ):
+    if key in _STATUS_KEYS and _STATUS.fullmatch(value):
         parts.statuses.append(int(value))
     parts.codes.setdefault(squash(value.split(":")[0].rsplit("/", 1)[-1]), f"{name}: {value}")

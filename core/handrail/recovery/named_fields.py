@@ -17,6 +17,9 @@ from handrail.recovery.wallclock import Candidate, parse_epoch, parse_stamp
 _RETRY_MS = ("retry-after-ms", "x-ms-retry-after-ms", "x-retry-after-ms")
 _RETRY = ("retry-after", "x-retry-after", "x-ratelimit-user-retry-after", "x-ratelimit-retry-after")
 _WINDOW = re.compile(r"(?P<family>.{0,40}?rate-?limit.{0,40}?)-reset(?P<kind>-(?!after|in|at)[a-z-]{1,40})?")
+_BUCKET = re.compile(
+    r"(?:x-|anthropic-)?ratelimit-(?:reset-(?:requests|tokens)|(?:requests|(?:input-|output-)?tokens)-reset)"
+)
 _CODEX = re.compile(
     r"(?P<family>x-[a-z0-9-]{1,40}-(?:primary|secondary))-reset(?:-at|-after-seconds|s-in-seconds)"
 )
@@ -41,11 +44,18 @@ _LEFT = name_set("remaining remainingrequests remainingtokens")
 
 
 def in_headers(evidence: Evidence, now: float) -> Iterator[Candidate]:
-    """The order to come back, in milliseconds before seconds; then the windows that are used up."""
+    """The order to come back, in milliseconds before seconds; then the windows that are used up.
+
+    Beside an order the reset of a bucket does not bind: it tells when the bucket is full again, not when there is
+    enough in it to ask (rule U2).
+    """
     headers = evidence.headers
     orders = _first(_RETRY_MS, headers, lambda value: _milliseconds(value, now))
-    yield from orders or _first(_RETRY, headers, lambda value: any_form(value, now))
+    orders = orders or _first(_RETRY, headers, lambda value: any_form(value, now))
+    yield from orders
     for name, value in headers.items():
+        if orders and _BUCKET.fullmatch(name):
+            continue
         if name in ("ratelimit", "x-ratelimit"):
             found = _IETF.search(value)
             written = found["reset"] if found is not None and not int(found["left"]) else ""

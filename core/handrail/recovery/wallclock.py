@@ -56,7 +56,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?\s?(?P<sign>[+-])(?P<hours>\d{1,2}):?(?P<minu
 _NAME = re.compile(r"[A-Z][A-Za-z]{1,20}(?:/[A-Za-z0-9_+-]{1,30}){1,2}")
 _SHORT = re.compile(
     r"(Z|UTC|GMT|[ECMP][SD]?T|CES?T|BST|IST|JST|KST|HKT|SGT|AE[SD]T|北京时间"
-    r"|Pacific|Mountain|Central|Eastern|Beijing)(?:\s(?:Standard|Daylight))?(?:\s[Tt]ime)?(?![A-Za-z])"
+    r"|(?:Central|Eastern)\sEuropean|Pacific|Mountain|Central|Eastern|Beijing)(?:\s(?:Standard|Daylight|Summer))?(?:\s[Tt]ime)?(?![A-Za-z])"
 )
 
 SHANGHAI = "Asia/Shanghai"
@@ -66,6 +66,7 @@ _ZONES: dict[str, str | float] = {
     "MDT": -6.0, "PST": -8.0, "PDT": -7.0,
     "ET": "America/New_York", "CT": "America/Chicago", "MT": "America/Denver", "PT": "America/Los_Angeles",
     "Eastern": "America/New_York", "Central": "America/Chicago", "Mountain": "America/Denver",
+    "Central European": "Europe/Berlin", "Eastern European": "Europe/Athens",
     "Pacific": "America/Los_Angeles", "Beijing": SHANGHAI, "北京时间": SHANGHAI,
 }  # fmt: skip
 """Abbreviations that mean one offset. IST (India, Israel, Ireland) does not, and is unreadable."""
@@ -236,6 +237,8 @@ def _zone_at(text: str, position: int, local: tzinfo | None) -> tuple[tzinfo | N
     for pattern, zone_of in ((_OFFSET, _zone_of_offset), (_NAME, _zone_of_name), (_SHORT, _zone_of_short)):
         found = pattern.match(text, begin)
         if found is not None:
+            if found.group() == "CST" and str(local) == SHANGHAI:
+                return local, found.end()  # where the rest is Chinese, it is China's
             return zone_of(found), found.end() + text.startswith((")", "）"), found.end())
     return local, position
 

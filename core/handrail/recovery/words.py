@@ -8,17 +8,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Final
 
 from handrail.recovery.vendors import FailureClass
 
 
-def _any_of(lines: str) -> re.Pattern[str]:
-    """One alternative a line; a line that begins with `+ ` goes on with the one above."""
-    return re.compile("|".join(line.strip() for line in lines.strip().splitlines()).replace("|+ ", ""))
+class Words:
+    """Patterns of one meaning: one alternative a line; a line that begins with `+ ` goes on with the one above.
+
+    They are compiled when they are first asked for, so that a program that meets no failure starts no later.
+    """
+
+    def __init__(self, lines: str) -> None:
+        self._lines = lines
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(
+            "|".join(line.strip() for line in self._lines.strip().splitlines()).replace("|+ ", "")
+        )
+
+    def search(self, text: str) -> re.Match[str] | None:
+        return self._pattern.search(text)
+
+    def fullmatch(self, text: str) -> re.Match[str] | None:
+        return self._pattern.fullmatch(text)
 
 
-CANCELLED: Final = _any_of(
+CANCELLED: Final = Words(
     r"""
     (?:[\w.\[ ]{0,40}(?:error|exception)\]?:?\s){0,3}(?:(?:the|this|your|a)\s)?(?:user\s|api\s)?
     + (?:request|operation|run|call|turn|task|generation|context|signal)?\s?(?:(?:was|has been|is|got)\s)?
@@ -32,7 +50,7 @@ CANCELLED: Final = _any_of(
 )
 """A whole text that says: someone on our side ended this."""
 
-OWN_MISTAKE: Final = _any_of(
+OWN_MISTAKE: Final = Words(
     r"""
     (?:tool|function)[ -]call(?:s|ing)?[ ]
     + (?:validation failed|could not be parsed|arguments? (?:could not|are not|is not))
@@ -49,7 +67,7 @@ OWN_MISTAKE: Final = _any_of(
 )
 """The model's own mistake, reported by a provider as if the request were wrong: asking again helps (rule K4)."""
 
-BROKEN_REPLY: Final = _any_of(
+BROKEN_REPLY: Final = Words(
     r"""
     invalid json (?:response|received|in (?:the )?(?:response|stream))|jsondecodeerror|json parse error
     unexpected token .{1,40}json|expecting value: line \d{1,12}
@@ -59,7 +77,7 @@ BROKEN_REPLY: Final = _any_of(
 )
 """A client that could not read what came back. Where the status says 4xx the same words are about our request."""
 
-THROTTLE: Final = _any_of(
+THROTTLE: Final = Words(
     r"""
     rate[ -]?limit|too many (?:requests|connections|concurrent)|throttl|slow down|concurren(?:t|cy)
     requests? too (?:quickly|fast|frequent)|request (?:frequency|rate)|too many tokens, please wait
@@ -69,19 +87,19 @@ THROTTLE: Final = _any_of(
 )
 """Asked too fast. These words alone do not tell a throttle from a limit that holds for hours (rule K4)."""
 
-SHORT_PERIOD: Final = _any_of(
+SHORT_PERIOD: Final = Words(
     r"""
     per[ -]?(?:min(?:ute)?|sec(?:ond)?)(?![a-z])|perminute|byminute|\b[rt]p[ms]\b|/ ?min(?:ute)?\b|每分钟|每秒
     """
 )
-LONG_PERIOD: Final = _any_of(
+LONG_PERIOD: Final = Words(
     r"""
     per[ -]?(?:day|hour|week|month)(?![a-z])|perday|byday|\b(?:tpd|rpd)\b|\b(?:daily|weekly|monthly|hourly)\b
     \d ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b|每[日天周月]|per \d{5,6}s\b
     """
 )
 
-_OVERFLOW = _any_of(
+_OVERFLOW = Words(
     r"""
     prompt (?:is )?too (?:long|large)
     (?:input|prompt|context|conversation|session|chat history) (?:is |was |length )?too (?:long|large)\b
@@ -114,7 +132,7 @@ _OVERFLOW = _any_of(
     """
 )
 
-_BILLING = _any_of(
+_BILLING = Words(
     r"""
     (?:out of|no|not enough|insufficient|zero|negative|low) (?:account |remaining |available |api |prepaid )?
     + (?:credits?|balance|funds)\b
@@ -147,7 +165,7 @@ _BILLING = _any_of(
     """
 )
 
-_AUTH = _any_of(
+_AUTH = Words(
     r"""
     (?:invalid|incorrect|wrong|bad|missing|expired|revoked|unknown|malformed|disabled|no) (?:x-|your |\w{1,20} )?
     + (?:api[ -]?key|access token|bearer|credentials)
@@ -181,7 +199,7 @@ _AUTH = _any_of(
     """
 )
 
-_FILTER = _any_of(
+_FILTER = Words(
     r"""
     content[ -]?(?:filter|policy|management policy|moderation|violation)|content exists risk|responsible ?ai
     (?<!fair )(?:usage|safety|acceptable use|cyber(?:security)?) polic(?:y|ies)|policy violation
@@ -199,7 +217,7 @@ _FILTER = _any_of(
     """
 )
 
-_INVALID = _any_of(
+_INVALID = Words(
     r"""
     invalid (?:request|argument|param|parameter|value|type|schema|model|json|tool|function|input|message|role)
     invalid (?:image|url|format|body|field|payload|max tokens|api parameter|'|\")|bad request
@@ -238,7 +256,7 @@ _INVALID = _any_of(
     """
 )
 
-_TRUNCATED = _any_of(
+_TRUNCATED = Words(
     r"""
     (?:output|response|completion|reply|generation)[^.]{0,60}(?:truncated|cut (?:off|short))
     (?:hit|reached|exceed(?:ed|s)?)[^.]{0,40}(?:output token|max (?:output |completion |new )?tokens|completion token)
@@ -253,7 +271,7 @@ _TRUNCATED = _any_of(
     """
 )
 
-_USAGE = _any_of(
+_USAGE = Words(
     r"""
     usage[ -](?:limit|cap)|global rate limit|out of extra usage|restricts the number of copilot|copilot token usage
     (?:session|weekly|daily|monthly|hourly|opus|sonnet|premium|plan(?:'s)?)[ -]
@@ -277,7 +295,7 @@ _USAGE = _any_of(
     """
 )
 
-_EMPTY = _any_of(
+_EMPTY = Words(
     r"""
     empty (?:response|reply|completion|message|output|assistant|stream|result|candidates?|choices)
     + (?! from (?:server|peer))
@@ -299,7 +317,7 @@ _EMPTY = _any_of(
     """
 )
 
-_TRANSIENT = _any_of(
+_TRANSIENT = Words(
     r"""
     over-?load|at capacity|capacity (?:exceeded|constraint|limit|exhausted)|no capacity|too busy|\bbusy\b
     server load|peak load
@@ -318,7 +336,7 @@ _TRANSIENT = _any_of(
     """
 )
 
-WIRE: Final = _any_of(
+WIRE: Final = Words(
     r"""
     time[ds]?[ -]?out|timing out|\bi/o error|deadline (?:exceeded|expired)|took too long
     no response (?:received|from|within)|stalled
@@ -345,9 +363,9 @@ WIRE: Final = _any_of(
 )
 """Faults of the way there and back. Where a server answered with a plain 4xx they are about our request."""
 
-VAGUE: Final[Mapping[FailureClass, re.Pattern[str]]] = {
-    "invalid_request": re.compile(r"(?<!host )(?<!server )(?<!address )(?<!name )(?<!domain )not found"),
-    "transient": _any_of(
+VAGUE: Final[Mapping[FailureClass, Words]] = {
+    "invalid_request": Words(r"(?<!host )(?<!server )(?<!address )(?<!name )(?<!domain )not found"),
+    "transient": Words(
         r"""
         (?:provider|upstream|server|api|model) returned an? ?(?:unknown |invalid )?(?:error|response)
         (?:provider|upstream) returned error|an? (?:unknown |internal )?error (?:has )?occurred
@@ -357,7 +375,7 @@ VAGUE: Final[Mapping[FailureClass, re.Pattern[str]]] = {
 }
 """Words that say little: they decide only where there is no status either."""
 
-WORDS: Final[Mapping[FailureClass, re.Pattern[str]]] = {
+WORDS: Final[Mapping[FailureClass, Words]] = {
     "context_overflow": _OVERFLOW,
     "billing": _BILLING,
     "auth": _AUTH,

@@ -330,6 +330,11 @@ def test_K2_a_hostile_body_is_judged_quickly(unit: str) -> None:
     assert time.perf_counter() - start < 5.0
 
 
+def test_K1_an_error_behind_many_frames_of_a_stream_is_found() -> None:
+    frames = 'data: {"choices":[{"delta":{"content":"auth failed"}}]}\n\n' * 200
+    assert look(frames + 'data: {"error":{"code":"insufficient_quota"}}\n\n').class_ == "billing"
+
+
 def test_K2_what_decides_may_stand_at_the_end_of_a_huge_body() -> None:
     assert look("x" * 500_000 + " invalid api key").class_ == "auth"
     assert look("invalid api key " + "x" * 500_000).class_ == "auth"

@@ -41,6 +41,7 @@ def named(text: str, now: float = NOW, local: ZoneInfo = NEW_YORK) -> str | None
         ("3pm Europe/Berlin", "2026-03-04 14:00:00"),
         ("3pm PT", "2026-03-03 23:00:00"),
         ("3pm (PDT)", "2026-03-03 22:00:00"),
+        ("5pm (Central European Time)", "2026-03-03 16:00:00"),
         ("3pm Pacific Time", "2026-03-03 23:00:00"),
         ("Mar 5 at 12am (Australia/Melbourne)", "2026-03-04 13:00:00"),
         ("Mar 5, 4pm", "2026-03-05 21:00:00"),
@@ -162,3 +163,8 @@ def test_U2_without_a_zone_handed_in_the_machines_own_is_used(monkeypatch: pytes
         time.tzset()
     assert moment is not None
     assert datetime.fromtimestamp(moment.at, UTC).hour == 0
+
+
+def test_U2_cst_is_chinas_where_the_rest_is_chinese() -> None:
+    assert named("2026-03-04 09:00 CST") == "2026-03-04 15:00:00"
+    assert named("2026-03-04 09:00 CST", local=ZoneInfo("Asia/Shanghai")) == "2026-03-04 01:00:00"
