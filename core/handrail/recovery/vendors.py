@@ -85,6 +85,7 @@ NAMES: Final[Mapping[str, FailureClass]] = _table(
             integerbelowminvalue integerabovemaxvalue decimalabovemaxvalue decimalbelowminvalue arrayabovemaxlength
             emptyarray extraforbidden operationnotsupported unsupportedapiversion invalidimage invalidimageurl
             imageparseerror invalidencryptedcontent previousresponsenotfound invalidrequestmessageorder errinvalidurl
+            unsupportedprotocol invalidurl localprotocolerror
             certverifyfailed certificateverifyfailed depthzeroselfsignedcert selfsignedcertinchain certhasexpired
             unabletoverifyleafsignature unabletogetissuercertlocally errtlscertaltnameinvalid wrongversionnumber
         """,

@@ -248,7 +248,8 @@ _INVALID = Words(
     exceeds limit \d{1,12}|request too large for|must be reduced in order to run|fair usage policy|more system memory
     image (?:size |dimensions )?exceeds?|dimensions exceed|could not process (?:the )?(?:image|pdf)
     attachment is too large
-    x509|verify (?:the )?(?:server )?certificate|certificate verif|certificate (?:has )?expired
+    the request could not be made|x509|verify (?:the )?(?:server )?certificate|certificate verif
+    certificate (?:has )?expired
     self[ -]signed certificate
     unable to (?:verify|get) .{0,30}certificate
     hostname mismatch|wrong version number|unknown url|unsupported protocol|missing an 'http
@@ -344,7 +345,8 @@ WIRE: Final = Words(
     (?:did not|didn't) (?:respond|get a response)|without response|terminated|socket hang ?up|premature|broken pipe
     fetch failed|failed to fetch|load failed|incomplete (?:read|chunk|stream|response|message)|incompleteread
     unexpected (?:eof|end of)|\beof\b|goaway|rst ?stream|http/?2|transfer closed|reset by peer|reset before headers
-    ended without|ended before|bad record mac|empty reply from server|not completed|not enough data
+    no events? (?:from|for|within)|(?:was |went )silent|program ended while|ended without|ended before
+    bad record mac|empty reply from server|not completed|not enough data
     other side closed|err network|appears to be offline
     (?:network|connection|connect|socket|websocket|stream|transport|tunnel|peer|host|body|remote end)[^.]{0,60}
     + (?:error|lost|clos(?:ed?|ing)|reset|refused|fail|abort|broken)

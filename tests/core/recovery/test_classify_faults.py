@@ -82,6 +82,9 @@ No response received from the model
 503 service unavailable
 429 rate limit exceeded
 HTTP 502
+timed out: no event from the stream for 180 s
+the stream ended before any event came
+the stream was silent for 180 s
 Something went wrong. Please try again.
 """.strip().splitlines()
 
@@ -91,6 +94,7 @@ OTHERS = [
     ("unable to verify the first certificate", "invalid_request"),
     ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "invalid_request"),
     ("Request URL is missing an 'http://' or 'https://' protocol.", "invalid_request"),
+    ("UnsupportedProtocol: odd", "invalid_request"),
     ("The operation was aborted", "cancelled"),
     ("AbortError: The user aborted a request.", "cancelled"),
     ("APIUserAbortError: Request was aborted.", "cancelled"),
