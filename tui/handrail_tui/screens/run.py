@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -21,6 +21,7 @@ from textual.widgets import Static
 from handrail.events import Event, QueueChanged, RunStarted
 from handrail.policy import Bounds
 from handrail.providers.base import Provider
+from handrail_tui.attention import Attention, attention_of
 from handrail_tui.painter import Painter
 from handrail_tui.port import Last, SessionPort
 from handrail_tui.screens.decisions import DecisionsScreen
@@ -94,6 +95,7 @@ class RunScreen(Screen[None]):
         self._guard = guard or InputGuard()
         self._touched: dict[Item, None] = {}
         self._painter: Painter | None = None
+        self._attention: Attention | None = None
         self._unlisten: Callable[[], None] = lambda: None
 
     def compose(self) -> ComposeResult:
@@ -112,6 +114,7 @@ class RunScreen(Screen[None]):
         self.composer.attach(self.query_one(CardHost))
         self.composer.input.focus()
         self._painter = Painter(self.paint)
+        self._attention = attention_of(self.app)
         self._unlisten = self.session.listen(self.on_session_event)
         self.set_interval(_TICK_S, self.tick)
         self.set_timer(_WARM_UP_S, warm_up)
@@ -122,6 +125,8 @@ class RunScreen(Screen[None]):
         self._unlisten()
         if self._painter is not None:
             self._painter.close()
+        if self._attention is not None:
+            self._attention.close()
 
     @property
     def composer(self) -> Composer:
@@ -203,9 +208,16 @@ class RunScreen(Screen[None]):
     def show_cards(self) -> None:
         """Bring the card above the composer in line with what is open."""
         self.query_one(CardHost).show(self.subjects(), self.facts())
+        if self._attention is not None:
+            self._attention.show(self._needs())
         waiting = self.view.phase in ("waiting", "needs-you", "approval")
         self.composer.mode = "idle" if not self.session.running else "waiting" if waiting else "running"
         self.refresh_bindings()
+
+    def _needs(self) -> dict[str, str]:
+        """What needs a person now, in words, by its id."""
+        asked = {id: f"needs you: {question.needed}" for id, question in self.view.questions.items()}
+        return asked | {id: f"asks: {a.tool} {a.title}" for id, a in self.view.approvals.items()}
 
     def subjects(self) -> list[Subject]:
         """What a card may be about now."""
@@ -222,7 +234,8 @@ class RunScreen(Screen[None]):
 
     def facts(self) -> Facts:
         """What cards tell beside their subject."""
-        m, attempt = self.view.meters, self.view.turns.attempt
+        view = self.view
+        m, attempt = view.meters, view.turns.attempt
         limits = Bounds.model_construct(
             max_turns=m.max_turns,
             max_attempts=m.max_attempts,
@@ -232,6 +245,7 @@ class RunScreen(Screen[None]):
         )
         resume = f"handrail resume {self.view.header.session}" if self._journal else ""
         return Facts(
+            advice=_advice(view),
             kept=f"{attempt.kept} kept as context" if attempt is not None and attempt.kept else "",
             journal=self._journal,
             resume=resume,
@@ -371,3 +385,12 @@ class RunScreen(Screen[None]):
     @on(events.Click, "#run--more")
     def _clicked_more(self) -> None:
         self.transcript.action_follow()
+
+
+def _advice(view: ViewState) -> str:
+    """What can be done about a failure for good (rule R15)."""
+    if view.finished is None or view.finished.class_ is None:
+        return ""
+    from handrail.recovery.advice import advise
+
+    return advise(cast("Any", view.finished.class_), (view.finished.error or "").lower())

@@ -53,9 +53,10 @@ class TurnRows:
         if attempt.writing:
             groups.append([_writing_row(attempt)])
         if attempt.fault and not attempt.superseded and not attempt.streaming:
-            groups.append([Row(styled(INDENT, ("✗ ", "$rejected"), (attempt.fault, "$dim")))])
+            fault = styled(("✗ ", "$rejected"), (attempt.fault, "$dim"))
+            groups.append(rows_of(fault, look.width, indent=INDENT, hang=INDENT * 2))
         elif attempt.superseded:
-            groups.append([Row(styled(INDENT, (_kept(attempt), "$faint")))])
+            groups.append(rows_of(styled((_kept(attempt), "$faint")), look.width, indent=INDENT))
         return [*heading, *old, *with_air(groups)]
 
     def _block_rows(self, attempt: Attempt, block: Block, look: Look) -> list[Row]:
