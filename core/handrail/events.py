@@ -10,22 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import Field, PlainSerializer
-from pydantic.functional_validators import BeforeValidator
+from pydantic import Field
 
 from handrail.messages import AssistantMessage, Failure, Image, Usage
-from handrail.moments import from_rfc3339, to_rfc3339
+from handrail.parts import CallInfo as CallInfo
+from handrail.parts import FieldError as FieldError
+from handrail.parts import Instruction as Instruction
+from handrail.parts import Ledger as Ledger
+from handrail.parts import Moment as Moment
+from handrail.parts import QueuedMessage as QueuedMessage
 
 SCHEMA = 1
-
-Moment: TypeAlias = Annotated[
-    float,
-    BeforeValidator(from_rfc3339),
-    PlainSerializer(to_rfc3339, return_type=str, when_used="json"),
-]
-"""Seconds since the epoch in memory, RFC 3339 UTC with milliseconds on a wire."""
 
 Decision: TypeAlias = Literal["continue", "retry", "resume", "wait", "compact", "ask", "finish"]
 Reason: TypeAlias = str
@@ -52,59 +49,6 @@ HumanKind: TypeAlias = Literal[
 class _Event:
     at: Moment = 0.0
     turn: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FieldError:
-    """One thing wrong with a submission. `path` is dotted (`items.0.name`), empty for the whole."""
-
-    path: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """A text in force: the system prompt, or AGENTS.md of the project. `path` says where it stands."""
-
-    path: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedMessage:
-    """A message of a person that was not delivered yet."""
-
-    id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class CallInfo:
-    """A call as the batch shows it. `title` is one line: a path, a command."""
-
-    id: str
-    name: str
-    title: str
-
-
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """What recovery has spent in this user request (rule R11).
-
-    `retries`, `polls` and `unbroken` (requests of recovery) belong to one unbroken failure, as does `limited_since`,
-    the moment of its first usage limit; a good reply clears them. `tail` says that the one question after a terminating
-    batch was asked (rule R6).
-    """
-
-    continues: int = 0
-    resumes: int = 0
-    retries: int = 0
-    polls: int = 0
-    guided_waits: int = 0
-    compactions: int = 0
-    unbroken: int = 0
-    limited_since: Moment | None = None
-    tail: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,27 +458,3 @@ Event: TypeAlias = (
     | RunInterrupted
 )
 Listener: TypeAlias = Callable[[Event], object]
-
-
-class Codec:
-    """Events to and from JSON lines. Built on first use: the adapter costs some tens of milliseconds."""
-
-    _adapter: ClassVar[Any] = None
-
-    @classmethod
-    def _get(cls) -> Any:
-        if cls._adapter is None:
-            from pydantic import TypeAdapter
-
-            cls._adapter = TypeAdapter(Annotated[Event, Field(discriminator="type")])
-        return cls._adapter
-
-    @classmethod
-    def dumps(cls, event: Event) -> bytes:
-        """One event as JSON, without a newline. `type` and `at` stand in it; keys are the names of cli.md."""
-        return cls._get().dump_json(event, by_alias=True)  # type: ignore[no-any-return]
-
-    @classmethod
-    def loads(cls, line: bytes | str) -> Event:
-        """The event of one line. Raises pydantic.ValidationError."""
-        return cls._get().validate_json(line)  # type: ignore[no-any-return]

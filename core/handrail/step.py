@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from importlib.resources import files
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, Required, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from typing_extensions import TypeForm
 
 from handrail import events as ev
 from handrail.clock import Clock
 from handrail.human.approvals import Mode
+from handrail.loop.projection import answer_message
+from handrail.mask import key_values
 from handrail.messages import (
     AssistantMessage,
     Content,
@@ -59,53 +62,36 @@ class StepFailed(Exception):
         self.question = finished.question
         self.usage: Usage = finished.usage
         self.cost = finished.cost
-        self.transcript: tuple[Message, ...] = tuple(log.transcript)
+        self.transcript: tuple[Message, ...] = log.transcript
         words = f": {finished.error}" if finished.error else ""
-        super().__init__(f"{self.kind} after {self.turns} turns{words}")
+        turns = "1 turn" if self.turns == 1 else f"{self.turns} turns"
+        super().__init__(f"{self.kind} after {turns}{words}")
+
+
+class StepOptions(TypedDict, total=False):
+    """The keyword arguments of `step` and `step_sync`; `step` says what they mean."""
+
+    model: Required[Provider | str]
+    tools: Iterable[Tool]
+    max_turns: int
+    max_attempts: int
+    deadline_s: float | None
+    max_total_tokens: int | None
+    max_cost: float | None
+    recovery: RecoveryPolicy | bool
+    approve: Approve | Approver | None
+    human: Human | None
+    system: str | None
+    cwd: Path | None
+    max_output: int | None
+    on_event: ev.Listener | None
+    clock: Clock | None
 
 
 @overload
-async def step(
-    prompt: str,
-    output: Mapping[str, Any],
-    *,
-    model: Provider | str,
-    tools: Iterable[Tool] = (),
-    max_turns: int = 8,
-    max_attempts: int = 3,
-    deadline_s: float | None = None,
-    max_total_tokens: int | None = None,
-    max_cost: float | None = None,
-    recovery: RecoveryPolicy | bool = False,
-    approve: Approve | Approver | None = None,
-    human: Human | None = None,
-    system: str | None = None,
-    cwd: Path | None = None,
-    max_output: int | None = None,
-    on_event: ev.Listener | None = None,
-    clock: Clock | None = None,
-) -> Any: ...
+async def step(prompt: str, output: Mapping[str, Any], **options: Unpack[StepOptions]) -> Any: ...
 @overload
-async def step(
-    prompt: str,
-    output: TypeForm[T],
-    *,
-    model: Provider | str,
-    tools: Iterable[Tool] = (),
-    max_turns: int = 8,
-    max_attempts: int = 3,
-    deadline_s: float | None = None,
-    max_total_tokens: int | None = None,
-    max_cost: float | None = None,
-    recovery: RecoveryPolicy | bool = False,
-    approve: Approve | Approver | None = None,
-    human: Human | None = None,
-    system: str | None = None,
-    cwd: Path | None = None,
-    max_output: int | None = None,
-    on_event: ev.Listener | None = None,
-    clock: Clock | None = None,
-) -> T: ...
+async def step(prompt: str, output: TypeForm[T], **options: Unpack[StepOptions]) -> T: ...
 async def step(
     prompt: str,
     output: Any,
@@ -159,8 +145,9 @@ async def step(
     )
     mode: Mode = "unasked" if approve is None else "ask" if callable(approve) else approve
     approver = approve if callable(approve) else None
+    provider, secrets = _provider(model, clock)
     session = Session(
-        _provider(model, clock),
+        provider,
         tools=tools,
         cwd=cwd,
         instructions=(_instructions(system),),
@@ -180,6 +167,7 @@ async def step(
         ),
         ask_human=human is not None,
         max_output=max_output,
+        secrets=secrets,
     )
     log = _Log()
     session.listen(log)
@@ -196,7 +184,11 @@ async def step(
     return session.value
 
 
-def step_sync(prompt: str, output: Any, **options: Any) -> Any:
+@overload
+def step_sync(prompt: str, output: Mapping[str, Any], **options: Unpack[StepOptions]) -> Any: ...
+@overload
+def step_sync(prompt: str, output: TypeForm[T], **options: Unpack[StepOptions]) -> T: ...
+def step_sync(prompt: str, output: Any, **options: Unpack[StepOptions]) -> Any:
     """`step` for programs without an event loop; takes the same arguments.
 
     Raises RuntimeError inside a running event loop: use `await step(…)` there.
@@ -212,24 +204,38 @@ class _Log:
     """What StepFailed tells of a run."""
 
     def __init__(self) -> None:
-        self.transcript: list[Message] = []
         self.errors: tuple[ev.FieldError, ...] = ()
         self.failure: Failure | None = None
+        self._said: list[UserMessage | AssistantMessage] = []
+        self._results: dict[str, ToolMessage] = {}
+        self._asked: dict[str, ev.HumanRequested] = {}
+
+    @property
+    def transcript(self) -> tuple[Message, ...]:
+        """Everything that was said, results in call order behind their reply (rule L5)."""
+        said: list[Message] = []
+        for message in self._said:
+            said.append(message)
+            if isinstance(message, AssistantMessage):
+                said += [self._results[call.id] for call in message.calls if call.id in self._results]
+        return tuple(said)
 
     def __call__(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunStarted):
-            self.transcript.append(UserMessage((Text(event.prompt),)))
+            self._said.append(UserMessage((Text(event.prompt),)))
         elif isinstance(event, ev.MessageFinished):
-            self._reply(event.message)
+            self._said.append(event.message)
+            self.failure = event.message.failure or self.failure
         elif isinstance(event, ev.ToolFinished):
             content: tuple[Content, ...] = (Text(event.text), *event.images)
-            self.transcript.append(ToolMessage(event.call_id, event.name, content, event.is_error))
+            self._results[event.call_id] = ToolMessage(event.call_id, event.name, content, event.is_error)
         elif isinstance(event, ev.Submission) and not event.accepted:
             self.errors = event.errors
-
-    def _reply(self, message: AssistantMessage) -> None:
-        self.transcript.append(message)
-        self.failure = message.failure or self.failure
+        elif isinstance(event, ev.HumanRequested):
+            self._asked[event.id] = event
+        elif isinstance(event, ev.HumanAnswered):
+            answer = answer_message(self._asked[event.id], event)
+            self._said += [answer] if answer else []
 
 
 class _Caller:
@@ -284,14 +290,15 @@ async def _result(call: Callable[[], Any]) -> Any:
         return error
 
 
-def _provider(model: Provider | str, clock: Clock | None) -> Provider:
+def _provider(model: Provider | str, clock: Clock | None) -> tuple[Provider, tuple[str, ...]]:
+    """The model to ask, and the keys that no event may show (rule J5)."""
+    keys = key_values(os.environ)
     if not isinstance(model, str):
-        return model
-    import os
-
+        return model, tuple(keys)
     from handrail.providers.catalog import make_provider, resolve
 
-    return make_provider(resolve(model, environ=os.environ), clock)
+    resolved = resolve(model, environ=os.environ)
+    return make_provider(resolved, clock), (*keys, *filter(None, [resolved.api_key]))
 
 
 def _instructions(system: str | None) -> ev.Instruction:

@@ -17,6 +17,8 @@ FLOORS = [
         "_version",
         "messages",
         "moments",
+        "parts",
+        "codec",
         "events",
         "clock",
         "policy",

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable
 from typing import Any, Final, TextIO
 
-from handrail.events import Codec, Event, MessageFinished
+from handrail.codec import Codec
+from handrail.events import Event, MessageFinished
 
 # JSON escapes C0 by itself. These are as able to drive a terminal, to reorder what is read, or to end a line
 # for some readers; a JSON parser gives them back unchanged (rule L11).

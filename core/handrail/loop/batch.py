@@ -7,16 +7,15 @@ do tools start. A stop ends what runs and gives the rest a result that says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from handrail import events as ev
-from handrail.human.approvals import Mode, why_ask
+from handrail.human.approvals import why_ask
 from handrail.human.ask import NAME as ASK_HUMAN
 from handrail.human.desk import HumanAbsent
+from handrail.loop.calls import BatchResult, Kit, Slot, stored_result
 from handrail.loop.interrupts import Interrupts
 from handrail.loop.people import People
 from handrail.loop.projection import UNKNOWN, answer_text
@@ -24,7 +23,6 @@ from handrail.loop.stage import Stage
 from handrail.messages import Text, ToolCall, clean, text_of
 from handrail.output import InvalidSubmission
 from handrail.tools.base import InvalidArguments, Preview, Tool, ToolContext, ToolError, ToolResult
-from handrail.tools.submit import SubmitTool
 
 NOT_EXECUTED = "not executed: {why}. Send the call again, whole, if it is still needed."
 GRACE_S = 5.0  # how long a stopped tool may take to end what it started
@@ -43,52 +41,12 @@ _BY = {
 }
 
 
-@dataclass(slots=True)
-class Kit:
-    """What calls may use: tools by name, the submission, the working folder, how approvals go."""
-
-    tools: Mapping[str, Tool]
-    cwd: Path
-    submit: SubmitTool | None = None
-    mode: Mode = "ask"
-    env: Mapping[str, str] | None = None
-    memory: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Slot:
-    """One call on its way to its one result."""
-
-    call: ToolCall
-    tool: Tool | None = None
-    args: Any = None
-    preview: Preview = field(default_factory=lambda: Preview(""))
-    wrong: str | None = None  # why it cannot run: unknown tool, bad arguments
-    result: ToolResult | None = None
-    ctx: ToolContext | None = None
-    began: float | None = None
-    task: asyncio.Task[None] | None = None
-    open: bool = False  # holds for a person who is not there
-
-
-@dataclass(frozen=True, slots=True)
-class BatchResult:
-    """What a batch came to. `absent` is a question that found nobody; its call has no result yet (rule H4)."""
-
-    results: tuple[tuple[ToolCall, ToolResult], ...] = ()
-    votes: int = 0
-    ends: bool = False
-    exhausted: bool = False
-    absent: ev.HumanRequested | None = None
-    ran: bool = False
-
-
 class Batch:
     """Runs the calls of one reply. `keep(value)` is told the first valid submission (rule S3)."""
 
     def __init__(self, stage: Stage, kit: Kit, people: People, keep: Callable[[Any], None]) -> None:
         self._stage, self._kit, self._people, self._keep = stage, kit, people, keep
-        self._slots: list[_Slot] = []
+        self._slots: list[Slot] = []
         self._exhausted = False
         self._absent: ev.HumanRequested | None = None
         self._ran = False
@@ -97,7 +55,7 @@ class Batch:
         """Give every call its result. `resumed`: some may have one already, or may have begun (rule J3)."""
         stage, kit = self._stage, self._kit
         began = stage.clock.now()
-        self._slots = [_Slot(call, kit.tools.get(call.name)) for call in calls]
+        self._slots = [Slot(call, kit.tools.get(call.name)) for call in calls]
         self._exhausted = kit.submit is not None and stage.state.attempts >= stage.state.bounds.max_attempts
         if resumed:
             self._take_up()
@@ -123,18 +81,18 @@ class Batch:
         open_ids = {c.id for c in self._stage.projection.open_calls}
         for slot in self._slots:
             if slot.call.id not in open_ids:
-                slot.result = _stored(self._stage.projection.stored_result(slot.call.id))
+                slot.result = stored_result(self._stage.projection.stored_result(slot.call.id))
             elif self._stage.projection.started(slot.call.id) and not self._asks_again(slot):
                 self._finish(slot, ToolResult(UNKNOWN, is_error=True))
 
-    def _asks_again(self, slot: _Slot) -> bool:
+    def _asks_again(self, slot: Slot) -> bool:
         """Whether a call that had begun only waits for a person, so that it may begin again (rule H6)."""
         if slot.call.name == ASK_HUMAN:
             return True
         asking = any(q.call_id == slot.call.id for q in self._stage.state.questions.values())
         return asking and slot.tool is not None and slot.tool.effect == "read"
 
-    async def _look(self, slot: _Slot) -> None:
+    async def _look(self, slot: Slot) -> None:
         """Parse arguments and preview the call. Nothing is changed and nobody is asked yet."""
         if slot.result is not None or self._is_submission(slot.call):
             return
@@ -157,7 +115,7 @@ class Batch:
         slot.ctx = self._context(slot)
         slot.preview = await self._preview(slot, slot.tool, slot.ctx)
 
-    async def _preview(self, slot: _Slot, tool: Tool, ctx: ToolContext) -> Preview:
+    async def _preview(self, slot: Slot, tool: Tool, ctx: ToolContext) -> Preview:
         if type(tool).preview is Tool.preview:
             return Preview(tool.name)
         with suppress(Exception):  # a preview that fails must not keep the call from its own, better error
@@ -180,7 +138,7 @@ class Batch:
                     self._judge_one(slot)
                     self._exhausted = state.attempts >= state.bounds.max_attempts
 
-    def _judge_one(self, slot: _Slot) -> None:
+    def _judge_one(self, slot: Slot) -> None:
         stage, submit = self._stage, self._kit.submit
         assert submit is not None
         state, limit = stage.state, stage.state.bounds.max_attempts
@@ -229,7 +187,7 @@ class Batch:
         elif ready:
             await self._run_together(ready)
 
-    async def _admit(self, slot: _Slot) -> None:
+    async def _admit(self, slot: Slot) -> None:
         """Refuse what cannot run and ask about what asks first (rules L6, H5)."""
         if slot.result is not None:
             return
@@ -247,7 +205,7 @@ class Batch:
             word = f" They say: {answer.text}" if answer.text.strip() else ""
             self._finish(slot, ToolResult(f"denied by the person.{word}", is_error=True, summary="denied"))
 
-    async def _run_together(self, slots: Sequence[_Slot]) -> None:
+    async def _run_together(self, slots: Sequence[Slot]) -> None:
         """Run these at once and wait for all; a stop ends them (rules L6, L9)."""
         self._ran = True
         tasks = []
@@ -280,7 +238,7 @@ class Batch:
                 slot.ctx.leave(f"may still be running: {slot.call.name}")
                 slot.task.add_done_callback(lambda t: t.cancelled() or t.exception())
 
-    async def _run_one(self, slot: _Slot) -> None:
+    async def _run_one(self, slot: Slot) -> None:
         stage, tool, ctx = self._stage, slot.tool, slot.ctx
         assert tool is not None and ctx is not None
         slot.began = stage.clock.now()
@@ -324,7 +282,7 @@ class Batch:
             return ToolResult(words, is_error=True, summary="timed out")
         return result
 
-    def _context(self, slot: _Slot) -> ToolContext:
+    def _context(self, slot: Slot) -> ToolContext:
         stage, call_id = self._stage, slot.call.id
 
         def progress(text: str) -> None:
@@ -351,7 +309,7 @@ class Batch:
         kit = self._kit
         return ToolContext(kit.cwd, stage.clock, call_id, progress, kit.env, kit.memory, ask)
 
-    def _finish(self, slot: _Slot, result: ToolResult) -> None:
+    def _finish(self, slot: Slot, result: ToolResult) -> None:
         """The one result of a call."""
         if slot.result is not None:
             return
@@ -415,12 +373,3 @@ class Batch:
             )
             await stage.commit()
         return BatchResult(tuple(done), votes, ends, self._exhausted, self._absent, self._ran)
-
-
-def _stored(event: ev.ToolFinished | None) -> ToolResult | None:
-    """A result on record, as it counts for the votes."""
-    if event is None:
-        return None
-    return ToolResult(
-        (Text(event.text), *event.images), event.is_error, event.terminate, event.summary, event.diff
-    )

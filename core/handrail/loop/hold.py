@@ -5,7 +5,7 @@ from __future__ import annotations
 from handrail import events as ev
 from handrail.human.ask import MarkedLine
 from handrail.human.desk import Desk, HumanAbsent
-from handrail.loop.batch import BatchResult
+from handrail.loop.calls import BatchResult
 from handrail.loop.carry import Carrier
 from handrail.loop.people import People
 from handrail.loop.plan import End, Plan, interrupted

@@ -167,11 +167,9 @@ class Projection:
 
     def _human_answered(self, event: ev.HumanAnswered) -> None:
         asked = self._asked.pop(event.id, None)
-        if asked is None or asked.call_id is not None or event.how in ("stopped", "nobody"):
-            return
-        words = event.text if asked.tool == NO_PROGRESS else answer_text(event.how, event.text, event.secret)
-        if words.strip():
-            self._add(UserMessage((Text(words),)))
+        message = answer_message(asked, event) if asked is not None else None
+        if message is not None:
+            self._add(message)
 
     def _add(self, message: Message) -> None:
         self._close()
@@ -200,6 +198,14 @@ class Projection:
     def _drop_checkpoint(self) -> None:
         self._checkpoint = None
         self.pieces = ()
+
+
+def answer_message(asked: ev.HumanRequested, event: ev.HumanAnswered) -> UserMessage | None:
+    """What an answer to the loop's own question adds to the history; one to a tool is that tool's result (rule H3)."""
+    if asked.call_id is not None or event.how in ("stopped", "nobody"):
+        return None
+    words = event.text if asked.tool == NO_PROGRESS else answer_text(event.how, event.text, event.secret)
+    return UserMessage((Text(words),)) if words.strip() else None
 
 
 def answer_text(how: str, text: str, secret: bool = False) -> str:

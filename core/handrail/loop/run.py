@@ -10,7 +10,8 @@ from typing import Any
 from handrail import events as ev
 from handrail.human.ask import marked_line
 from handrail.human.desk import Desk
-from handrail.loop.batch import Batch, BatchResult, Kit
+from handrail.loop.batch import Batch
+from handrail.loop.calls import BatchResult, Kit
 from handrail.loop.carry import Carrier
 from handrail.loop.hold import Holder
 from handrail.loop.people import People

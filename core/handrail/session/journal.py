@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from handrail.clock import Clock
+from handrail.codec import Codec
 from handrail.errors import ConfigError
-from handrail.events import Codec, Event, MessageDelta
+from handrail.events import Event, MessageDelta
 from handrail.moments import to_rfc3339
 from handrail.session.lock import Holder, Lock, LockHeld
 from handrail.session.records import (

@@ -17,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from handrail.events import Codec, Event
+from handrail.codec import Codec
+from handrail.events import Event
 
 VERSION = 1
 HEADER, REPAIRED, PIECE = "header", "tail_repaired", "piece"

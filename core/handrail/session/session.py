@@ -14,8 +14,8 @@ from handrail.human.ask import NAME as ASK_HUMAN
 from handrail.human.ask import AskHuman
 from handrail.human.desk import Answer, Asked, Desk, How, Verdict
 from handrail.instructions import joined
-from handrail.loop.batch import Kit
 from handrail.loop.bounds import DeadlineWatch
+from handrail.loop.calls import Kit
 from handrail.loop.people import People
 from handrail.loop.plan import End, Plan
 from handrail.loop.run import Run

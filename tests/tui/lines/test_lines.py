@@ -14,7 +14,7 @@ import pytest
 
 from handrail import events as ev
 from handrail import scenario
-from handrail.events import Codec
+from handrail.codec import Codec
 from handrail.messages import AssistantMessage, Failure, Text, Thinking, ToolCall, Usage
 from handrail_tui.lines import JsonLines, Out, safe_json, to_json
 from handrail_tui.plain import Plain
