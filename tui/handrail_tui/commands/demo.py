@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from handrail.events import Event
     from handrail.scenario import Scenario
 
-_THINKS_S: Final = 4.0
+_THINKS_S: Final = 12.0
 """How long the person of a scenario takes to answer, where somebody watches and may be faster."""
 
 

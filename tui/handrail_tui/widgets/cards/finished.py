@@ -14,7 +14,7 @@ from textual.widgets import Static
 from handrail.clock import Clock
 from handrail.events import RunFinished
 from handrail_tui import wording
-from handrail_tui.text import clean_for_terminal, count, cut_lines, money, one_line, plural, seconds
+from handrail_tui.text import count, money, one_line, plural, seconds
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import Close
 from handrail_tui.widgets.cards.guard import InputGuard
@@ -23,7 +23,7 @@ from handrail_tui.widgets.cards.value_tree import ValueTree
 
 
 class FinishedCard(Card):
-    """A run that ended as it should, or as the person wanted."""
+    """A run that ended as it should, or as the person wanted. What the model said last stands in the transcript."""
 
     ACCENT: ClassVar[Accent] = "accepted"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,8 +53,6 @@ class FinishedCard(Card):
         f = self.finished
         if f.outcome == "submitted":
             yield ValueTree(f.value)
-        elif text := clean_for_terminal(f.text or "").strip():
-            yield Static(styled(cut_lines(text)), classes="card--text")
         yield Static(self._figures(), classes="card--figures")
 
     def _figures(self) -> Content:
