@@ -21,6 +21,7 @@ from handrail_tui.app import HandrailApp
 from handrail_tui.screens.decisions import DecisionsScreen
 from handrail_tui.screens.help import HelpScreen
 from handrail_tui.screens.run import RunScreen
+from handrail_tui.widgets.transcript import Transcript
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
@@ -292,6 +293,40 @@ async def test_letters_typed_over_the_transcript_go_to_the_composer() -> None:
         screen_of(app).transcript.focus()
         await pilot.press(*"just")
         assert screen_of(app).composer.text == "just"
+
+
+async def test_J4_what_happened_before_stands_above_and_is_not_answered_again() -> None:
+    session = FakeSession()
+    app = HandrailApp(session)
+    async with app.run_test(size=(122, 40)) as pilot:
+        past = batch_done(flaky()).add(ev.QueueChanged, returned=(QueuedMessage("1", "old words"),))
+        screen_of(app).recall(past.add(ev.RunInterrupted, signal="SIGHUP").events)
+        await settle(pilot)
+        assert "The failure is a race" in screen_text(app)
+        assert screen_of(app).composer.text == ""
+
+
+async def test_ctrl_c_copies_what_is_marked_with_the_mouse() -> None:
+    session = FakeSession()
+    app = start(session)
+    async with app.run_test(size=(122, 40)) as pilot:
+        session.play(flaky().events)
+        await settle(pilot)
+        await pilot.mouse_down(Transcript, offset=(4, 2))
+        await pilot.hover(Transcript, offset=(24, 2))
+        await pilot.mouse_up(Transcript, offset=(24, 2))
+        await pilot.press("ctrl+c")
+        assert "Fix the flaky" in app.clipboard
+        assert ("stop",) not in session.told
+
+
+async def test_what_was_not_sent_is_told_after_leaving() -> None:
+    session = FakeSession()
+    app = HandrailApp(session)
+    async with app.run_test(size=(122, 40)) as pilot:
+        await pilot.press(*"words", "ctrl+q")
+        await settle(pilot)
+    assert screen_of(app).unsent == "words"
 
 
 # Under load -------------------------------------------------------------------------------------------------

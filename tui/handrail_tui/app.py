@@ -11,6 +11,7 @@ import os
 os.environ.setdefault("ESCDELAY", "25")
 
 import asyncio
+import gc
 import signal
 import sys
 import threading
@@ -29,12 +30,13 @@ from handrail_tui import theming
 from handrail_tui.port import Last, SessionPort
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.screens.themes import ThemesScreen
-from handrail_tui.text import one_line
+from handrail_tui.text import clean_for_terminal, one_line
 
 if TYPE_CHECKING:
     from textual import command
 
 _SIGNALS: Final = ("SIGTERM", "SIGHUP")
+_COLLECT: Final = (50_000, 50, 1_000)
 _PATIENCE_S: Final = 3.0
 """Seconds that a suspended run gets to end by itself before the terminal is given back anyway."""
 
@@ -122,7 +124,7 @@ class HandrailApp(App[Last], inherit_bindings=False):
         if name == "SIGHUP":
             _let_the_terminal_go()
         self.run_screen.suspend_and_leave(name)
-        asyncio.get_running_loop().call_later(_PATIENCE_S, self.exit, self.run_screen.last)
+        asyncio.get_running_loop().call_later(_PATIENCE_S, self.run_screen.leave)
         self._on_signal(name)
 
 
@@ -166,15 +168,14 @@ def run_session(
     journal: str = "",
     make_provider: Callable[[str], Provider] | None = None,
 ) -> Last | None:
-    """Carry the run that `begin` begins on the screen, until the person leaves; the last outcome, None when there was
-    none. `past` is what happened in the session before: it stands above the run.
+    """Carry the run that `begin` begins on the screen, until the person leaves. Returns the last outcome, if any.
 
-    Afterwards one line on stderr says how it ended and, when the session is kept in `journal`, how to go on.
+    `past` is what happened in the session before: it stands above the run. Afterwards a line on stderr says how
+    it ended and, when the session is kept in `journal`, how to go on; another one what was typed and not sent.
     """
 
     async def carry() -> Last:
-        for event in past:
-            app.run_screen.on_session_event(event)
+        app.run_screen.recall(past)
         return await begin()
 
     watchdog = Watchdog()
@@ -188,6 +189,9 @@ def run_session(
         make_provider=make_provider,
         on_signal=watchdog.arm,
     )
+    # A full collection over a long transcript would hold the keys for a tenth of a second: it is made seldom.
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
     try:
         last = app.run()
     finally:
@@ -198,11 +202,14 @@ def run_session(
 
 
 def _say_goodbye(app: HandrailApp, last: Last | None, journal: str) -> None:
-    """One line where the screen was: the terminal may be gone, then nobody reads it."""
+    """A line or two where the screen was: the terminal may be gone, then nobody reads them."""
     outcome = "no run" if last is None else "interrupted" if last.type == "run_interrupted" else last.outcome
     name = one_line(app.run_screen.view.header.session, 80)
     parts = [f"handrail: {outcome}"]
     if journal and name:
         parts += [f"session {name}", journal, f"go on: handrail resume {name}"]
+    lines = ["   ".join(parts)]
+    if unsent := clean_for_terminal(app.run_screen.unsent).strip():
+        lines.append(f"not sent: {unsent}")
     with suppress(OSError):
-        print("   ".join(parts), file=sys.stderr)  # noqa: T201
+        print("\n".join(lines), file=sys.stderr)  # noqa: T201

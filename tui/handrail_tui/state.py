@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias
 from handrail import events as ev
 from handrail.events import Event, QueuedMessage
 from handrail_tui import wording
+from handrail_tui.stopwatch import Stopwatch
 from handrail_tui.text import clean_for_terminal, clean_value, cut_lines, kept, one_line, reveal
 from handrail_tui.turns import Turns
 from handrail_tui.view import Compaction, End, Entry, Header, Item, Meters, Note, Said
@@ -55,41 +56,6 @@ class Change:
     added: bool = False
     facts: bool = False
     card: bool = False
-
-
-@dataclass(slots=True)
-class Stopwatch:
-    """Time of work: waits for limits and for people do not count (rule L3)."""
-
-    started_at: float | None = None
-    ended_at: float | None = None
-    held: float = 0.0
-    held_since: float | None = None
-
-    def start(self, at: float) -> None:
-        self.started_at, self.ended_at, self.held, self.held_since = at, None, 0.0, None
-
-    def go_on(self, at: float) -> None:
-        """Take up again what was ended; the time between counts as held."""
-        self.held += at - self.ended_at if self.ended_at is not None else 0.0
-        self.ended_at = self.held_since = None
-
-    def hold(self, at: float) -> None:
-        if self.held_since is None:
-            self.held_since = at
-
-    def release(self, at: float) -> None:
-        if self.held_since is not None:
-            self.held += at - self.held_since
-            self.held_since = None
-
-    def read(self, now: float) -> float:
-        """Seconds of work so far."""
-        if self.started_at is None:
-            return 0.0
-        end = self.ended_at if self.ended_at is not None else now
-        held = self.held + (end - self.held_since if self.held_since is not None else 0.0)
-        return max(0.0, end - self.started_at - held)
 
 
 class ViewState:

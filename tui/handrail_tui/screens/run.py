@@ -6,9 +6,9 @@ to the session. It holds no truth of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -19,7 +19,6 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from handrail.events import Event, QueueChanged, RunStarted
-from handrail.policy import Bounds
 from handrail.providers.base import Provider
 from handrail_tui.attention import Attention, attention_of
 from handrail_tui.painter import Painter
@@ -28,9 +27,9 @@ from handrail_tui.screens.decisions import DecisionsScreen
 from handrail_tui.screens.help import HelpScreen
 from handrail_tui.screens.run_choices import apply_choice
 from handrail_tui.screens.run_commands import run_command
+from handrail_tui.screens.run_subjects import facts, needs, subjects
 from handrail_tui.state import ViewState
 from handrail_tui.view import Item
-from handrail_tui.widgets.cards import Facts, Stall, Subject
 from handrail_tui.widgets.cards.chosen import Chosen
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
@@ -89,7 +88,7 @@ class RunScreen(Screen[None]):
         self.make_provider = make_provider
         self.last: Last | None = None
         self.leaving = False
-        self.dismissed: object = None
+        self.unsent = ""
         self.patient_since: float | None = None
         self._begin, self._home, self._journal = begin, home, journal
         self._guard = guard or InputGuard()
@@ -140,15 +139,20 @@ class RunScreen(Screen[None]):
 
     def drive(self, run: Coroutine[Any, Any, Last]) -> None:
         """Carry a run in the background."""
-        self.dismissed = None
         self.run_worker(self._carry(run), name="run")
 
     async def _carry(self, run: Coroutine[Any, Any, Last]) -> None:
         self.last = await run
         self.stopping = False
         if self.leaving:
-            self.app.exit(self.last)
+            self.leave()
         self.tick()
+
+    def leave(self) -> None:
+        """Give the terminal back. What was typed and not sent is kept for the last line."""
+        if self.is_attached:
+            self.unsent = self.composer.text
+        self.app.exit(self.last)
 
     # Events in ----------------------------------------------------------------------------------------------
 
@@ -164,6 +168,15 @@ class RunScreen(Screen[None]):
             self.composer.give_back(words, "not delivered: it is yours again")
         if isinstance(event, RunStarted):
             self.transcript.has_output = self.view.header.has_output
+        if self._painter is not None:
+            self._painter.ask()
+
+    def recall(self, past: Iterable[Event]) -> None:
+        """Fold what happened before. Nothing of it is answered, and nothing is given back a second time."""
+        for event in past:
+            if (change := self.view.apply(event)).item is not None:
+                self._touched[change.item] = None
+        self.transcript.has_output = self.view.header.has_output
         if self._painter is not None:
             self._painter.ask()
 
@@ -207,51 +220,14 @@ class RunScreen(Screen[None]):
 
     def show_cards(self) -> None:
         """Bring the card above the composer in line with what is open."""
-        self.query_one(CardHost).show(self.subjects(), self.facts())
+        now = self.session.clock.now()
+        open_now = subjects(self.view, now, self.patient_since)
+        self.query_one(CardHost).show(open_now, facts(self.view, self._journal))
         if self._attention is not None:
-            self._attention.show(self._needs())
+            self._attention.show(needs(self.view))
         waiting = self.view.phase in ("waiting", "needs-you", "approval")
         self.composer.mode = "idle" if not self.session.running else "waiting" if waiting else "running"
         self.refresh_bindings()
-
-    def _needs(self) -> dict[str, str]:
-        """What needs a person now, in words, by its id."""
-        asked = {id: f"needs you: {question.needed}" for id, question in self.view.questions.items()}
-        return asked | {id: f"asks: {a.tool} {a.title}" for id, a in self.view.approvals.items()}
-
-    def subjects(self) -> list[Subject]:
-        """What a card may be about now."""
-        view = self.view
-        found: list[Subject] = [*view.questions.values(), *view.approvals.values()]
-        if view.wait is not None:
-            found.append(view.wait)
-        if view.finished is not None and view.finished is not self.dismissed:
-            found.append(view.finished)
-        since = view.last_data_at
-        if since is not None and view.stalled(self.session.clock.now()) and since != self.patient_since:
-            found.append(Stall(since))
-        return found
-
-    def facts(self) -> Facts:
-        """What cards tell beside their subject."""
-        view = self.view
-        m, attempt = view.meters, view.turns.attempt
-        limits = Bounds.model_construct(
-            max_turns=m.max_turns,
-            max_attempts=m.max_attempts,
-            deadline_s=m.deadline_s,
-            max_total_tokens=m.max_total_tokens,
-            max_cost=m.max_cost,
-        )
-        resume = f"handrail resume {self.view.header.session}" if self._journal else ""
-        return Facts(
-            advice=_advice(view),
-            kept=f"{attempt.kept} kept as context" if attempt is not None and attempt.kept else "",
-            journal=self._journal,
-            resume=resume,
-            started_at=self.view.watch.started_at,
-            limits=limits,
-        )
 
     @on(Chosen)
     def _chosen(self, event: Chosen) -> None:
@@ -305,8 +281,14 @@ class RunScreen(Screen[None]):
             self.session.stop()
 
     def action_interrupt(self) -> None:
-        """Stop a run; when there is none, or it is stopping, quit. Unsent words are not thrown away at once."""
-        if self.session.running and not self.stopping:
+        """Copy what is selected; else stop a run; when there is none, or it is stopping, quit.
+
+        Unsent words are not thrown away at once.
+        """
+        if selected := self._selected():
+            self.app.copy_to_clipboard(selected)
+            self.clear_selection()
+        elif self.session.running and not self.stopping:
             self.action_stop()
         elif self.composer.text.strip() and not self.leaving and not self.session.running:
             self.leaving = True
@@ -314,6 +296,13 @@ class RunScreen(Screen[None]):
             self.set_timer(3.0, self._stay)
         else:
             self.action_quit()
+
+    def _selected(self) -> str | None:
+        """The text that is marked with the mouse; Textual trips over some marks (its issue 6708)."""
+        try:
+            return self.get_selected_text()
+        except IndexError:
+            return None
 
     def _stay(self) -> None:
         self.leaving = False
@@ -325,7 +314,7 @@ class RunScreen(Screen[None]):
     def suspend_and_leave(self, signal: str | None) -> None:
         """Suspend a run and leave as soon as it has ended; the second time, at once."""
         if not self.session.running or self.leaving:
-            self.app.exit(self.last)
+            self.leave()
             return
         self.leaving = True
         self.composer.note("suspending …")
@@ -385,12 +374,3 @@ class RunScreen(Screen[None]):
     @on(events.Click, "#run--more")
     def _clicked_more(self) -> None:
         self.transcript.action_follow()
-
-
-def _advice(view: ViewState) -> str:
-    """What can be done about a failure for good (rule R15)."""
-    if view.finished is None or view.finished.class_ is None:
-        return ""
-    from handrail.recovery.advice import advise
-
-    return advise(cast("Any", view.finished.class_), (view.finished.error or "").lower())

@@ -357,6 +357,8 @@ class Transcript(ScrollView, can_focus=True):
         self._renew()
 
     def on_click(self, event: events.Click) -> None:
+        if self.text_selection is not None:
+            return  # the end of marking text, not a click on what stands there
         offset = event.get_content_offset(self)
         row = self._row(offset.y + round(self.scroll_y)) if offset is not None else None
         if row is not None and row.fold is not None:
