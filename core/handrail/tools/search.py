@@ -102,11 +102,19 @@ async def records(ctx: ToolContext, query: Query, rg: str | None) -> AsyncGenera
             async with asyncio.timeout(LIMIT_S):
                 async for record in _split(process, b"\n" if query.pattern is not None else b"\0"):
                     yield record
-                said = (await errors).decode("utf-8", "replace").strip()
-                if await process.wait() >= 2 and said:
-                    raise ToolError(said.removeprefix("rg: "))
+                _require_success(await process.wait(), (await errors).decode("utf-8", "replace").strip(), rg)
         finally:
             await whole(_end(process, errors))
+
+
+def _require_success(code: int, said: str, rg: str | None) -> None:
+    """Raise ToolError for a program that failed. Ripgrep's 1 is no match, its 2 without words a file it could not
+    read."""
+    if code == 0 or (rg and (code == 1 or (code == 2 and not said))):
+        return
+    if rg or code == 2:
+        raise ToolError(said.removeprefix("rg: ") or f"the search ended with {code}")
+    raise ToolError(f"the search failed: {said.splitlines()[-1] if said else f'exit {code}'}")
 
 
 async def _start(ctx: ToolContext, query: Query, rg: str | None) -> Process:

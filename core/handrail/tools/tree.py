@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
@@ -29,12 +30,21 @@ def files(root: Path) -> Iterator[str]:
         entry = next(entries, None)
         if entry is None:
             stack.pop()
-        elif entry.is_dir(follow_symlinks=False):
+        elif (kind := _kind(entry)) == "folder":
             if not _ignored(rules, entry.path + "/"):
                 own = _rules(Path(entry.path))
                 stack.append((iter(_entries(entry.path)), [*rules, own] if own else rules))
-        elif entry.is_file(follow_symlinks=False) and not _ignored(rules, entry.path):
+        elif kind == "file" and not _ignored(rules, entry.path):
             yield entry.path[prefix:]
+
+
+def _kind(entry: os.DirEntry[str]) -> Literal["folder", "file"] | None:
+    try:
+        if entry.is_dir(follow_symlinks=False):
+            return "folder"
+        return "file" if entry.is_file(follow_symlinks=False) else None
+    except OSError:
+        return None  # it went while we looked
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:

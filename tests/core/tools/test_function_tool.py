@@ -143,6 +143,7 @@ async def test_a_default_is_not_shared_between_calls(bench: Bench) -> None:
         ([], "[]"),
         (0, "0"),
         ("", ""),
+        ("a\ud800b\0", "a�b�"),
     ],
 )
 async def test_what_a_function_returns_becomes_text(bench: Bench, value: Any, expected: str) -> None:
