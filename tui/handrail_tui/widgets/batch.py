@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.content import Content
 
-from handrail_tui.text import cut_lines, plural, seconds
+from handrail_tui.text import cut_lines, one_line, plural, seconds
 from handrail_tui.view import Batch, Call, CallState, Verdict
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.transcript_rows import (
@@ -38,6 +38,7 @@ _LIVE_LINES: Final = 3
 _ERROR_LINES: Final = 4
 _DIFF_LINES: Final = 12
 _RESULT_LINES: Final = 40
+_ONE_LINE: Final = 60
 _WIDEST: Final = 84
 """Cells behind which durations do not move away any further: the eye must find the row again."""
 _FOLD_FROM: Final = 6
@@ -118,17 +119,26 @@ def _call_rows(call: Call, names: int, look: Look) -> list[Row]:
 
 def _outcome(call: Call) -> Content:
     """What came of it in a few words; counts of an edit in their colours."""
+    if call.verdict is not None:
+        return _verdict_words(call.verdict)
     words = call.summary
-    if not words and call.state in ("ok", "error") and call.lines and call.verdict is None:
-        words = plural(call.lines, "line")
     if call.state in ("denied", "not run"):
         words = call.state
+    elif not words and call.done and call.lines:
+        words = one_line(call.text, _ONE_LINE) if call.lines == 1 else plural(call.lines, "line")
     if not words:
         return Content("")
     content = Content.styled(words, "$dim")
     for match in _COUNTS.finditer(words) if call.diff else ():
         content = content.stylize("$accepted" if match[1] else "$rejected", match.start(), match.end())
     return styled("  ") + content
+
+
+def _verdict_words(verdict: Verdict) -> Content:
+    if verdict.accepted:
+        return styled("  ", ("accepted", "bold $accepted"))
+    of = f" {verdict.attempt} of {verdict.of}" if verdict.of else ""
+    return styled("  ", (f"rejected{of}", "bold $rejected"))
 
 
 def _result_rows(call: Call, look: Look) -> list[Row]:
@@ -158,12 +168,10 @@ def _deep(content: Content, look: Look) -> list[Row]:
 
 
 def _verdict_rows(verdict: Verdict, look: Look) -> list[Row]:
-    """How a submission was judged: the value as a tree, or each field that was wrong (rule S4)."""
+    """The accepted value as a tree, or each field that was wrong (rule S4)."""
     if verdict.accepted:
-        rows = _deep(styled(("accepted", "bold $accepted")), look)
-        return rows + [row for line in value_lines(verdict.value) for row in _deep(line, look)]
-    of = f" {verdict.attempt} of {verdict.of}" if verdict.of else ""
-    rows = _deep(styled((f"rejected{of}", "bold $rejected")), look)
+        return [row for line in value_lines(verdict.value) for row in _deep(line, look)]
+    rows: list[Row] = []
     for error in verdict.errors:
         path = (f"{error.path}: ", "$foreground")
         rows += _deep(styled(path if error.path else "", (error.message, "$dim")), look)
