@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from handrail import events as ev
@@ -118,11 +117,12 @@ class Batch:
     async def _preview(self, slot: Slot, tool: Tool, ctx: ToolContext) -> Preview:
         if type(tool).preview is Tool.preview:
             return Preview(tool.name)
-        with suppress(Exception):  # a preview that fails must not keep the call from its own, better error
+        try:
             if tool.effect == "edit":
                 return await self._stage.clock.in_thread(lambda: tool.preview(slot.args, ctx))
             return tool.preview(slot.args, ctx)
-        return Preview(tool.name)
+        except Exception as error:  # nobody knows what it would touch: it asks first, whatever the mode
+            return Preview(tool.name, outside=(f"nobody knows where ({type(error).__name__}: {error})",))
 
     def _is_submission(self, call: ToolCall) -> bool:
         return self._kit.submit is not None and call.name == self._kit.submit.name

@@ -209,3 +209,14 @@ async def test_L4_arguments_nested_absurdly_deep_are_answered_and_not_run(depth,
     played = await play([says("", ScriptedCall("lookup", raw)), says("done")], tools=[tool])
     assert len(tool.started) == ran
     assert played.outcome == "completed"
+
+
+async def test_H5_a_call_whose_preview_fails_asks_first_whatever_the_mode():
+    class Blind(Spy):
+        def preview(self, args, ctx):
+            raise OSError("stale file handle")
+
+    tool = Blind("write", effect="edit")
+    played = await play([says("", call("write")), says("done")], tools=[tool], approve="all")
+    assert tool.started == []
+    assert "nobody knows where (OSError: stale file handle)" in played.results(1)[0]
