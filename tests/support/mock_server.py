@@ -95,6 +95,18 @@ class MockServer:
         kind = {"content-type": "text/event-stream" if status == 200 else "application/json"}
         self._answers.append(Answer(chunks, status, kind | (headers or {}), framing, cut, head, pause))
 
+    @property
+    def open(self) -> int:
+        """Connections that the client holds open."""
+        return len(self._tasks)
+
+    async def idle(self) -> None:
+        """Let what the client did reach us: a few turns of the event loop."""
+        for _ in range(20):
+            await asyncio.sleep(0.001)
+            if not self._tasks:
+                break
+
     async def arrival(self) -> None:
         """Wait for the next request."""
         self._arrived.clear()

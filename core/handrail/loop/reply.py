@@ -16,6 +16,7 @@ from handrail.providers.base import (
     CallDelta,
     CallStarted,
     Finished,
+    Note,
     Part,
     Provider,
     Request,
@@ -111,6 +112,8 @@ class Asker:
                         pass_on(ev.MessageDelta(at=at, turn=turn, text=text))
                     elif isinstance(part, Finished):
                         return part.message
+                    elif isinstance(part, Note):
+                        stage.emit(ev.Notice(**stage.stamp(), text=clean(part.text), level=part.level))
                     else:
                         pass_on(_delta(part, partial, at, turn))
             finally:

@@ -67,6 +67,8 @@ class Anthropic:
     async def stream(self, request: Request) -> AsyncIterator[Part]:
         """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
         body = messages_body(self._model, request, self._quirks)
+        for note in self._http.notes():
+            yield note
         async with aclosing(read_reply(self._http, PATH, body, MessagesReader(self._model.name))) as parts:
             async for part in parts:
                 yield part

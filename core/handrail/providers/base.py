@@ -8,6 +8,7 @@ provider never retries by itself (rules K1, R4). Closing the iterator ends the r
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
@@ -95,13 +96,21 @@ class CallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """A line for the person about the server or the way to it; no part of the reply."""
+
+    text: str
+    level: Literal["info", "warning"] = "info"
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The whole reply; always the last part."""
 
     message: AssistantMessage
 
 
-Part: TypeAlias = TextDelta | ThinkingDelta | CallStarted | CallDelta | Finished
+Part: TypeAlias = TextDelta | ThinkingDelta | CallStarted | CallDelta | Note | Finished
 
 
 @runtime_checkable
@@ -114,3 +123,14 @@ class Provider(Protocol):
     def stream(self, request: Request) -> AsyncIterator[Part]:
         """Ask once. Parts as they arrive, `Finished` last."""
         ...
+
+
+async def close(provider: Provider) -> None:
+    """Close what `provider` holds open (connections, a server of its own); it may be asked again afterwards.
+
+    Many hold nothing and have no `aclose`; one that fails to close has nothing more to say.
+    """
+    aclose: Any = getattr(provider, "aclose", None)
+    if aclose is not None:
+        with suppress(Exception):
+            await aclose()

@@ -12,13 +12,18 @@ import json
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from handrail.clock import Clock, RealClock
 from handrail.messages import Failure, Phase, clean
+from handrail.providers.base import Note
 from handrail.providers.sse import EventDecoder, ServerEvent
+
+HANG_UP = frozenset({"llama.cpp"})
+"""Servers, by their `server` header, that close the connection behind a stream though they offer to keep it."""
 
 CONNECT_S = 15.0
 WRITE_S = 60.0
@@ -41,7 +46,9 @@ class Http:
 
     Connect, write and header timeouts are here; a stream has none, the loop owns its idle timeout (rule L10).
     Proxies and the CA bundle come from the environment (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE); a loopback
-    address never goes through a proxy. Raises ValueError for a base URL or a header that cannot work.
+    address never goes through a proxy. Connections are kept and used again, one request at a time on each: HTTP/2
+    would save nothing here, where a run has one request under way. Raises ValueError for a base URL, a header or a CA
+    bundle that cannot work.
     """
 
     def __init__(
@@ -61,6 +68,9 @@ class Http:
         self._client = client
         self._owns_client = client is None
         self._header_timeout_s = header_timeout_s
+        self._unsaid = self.warnings
+        if client is None and self._base.scheme == "https":
+            _check_bundle(provider)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -72,11 +82,16 @@ class Http:
             )
         return ()
 
+    def notes(self) -> tuple[Note, ...]:
+        """The warnings as parts of a stream, each only once."""
+        unsaid, self._unsaid = self._unsaid, ()
+        return tuple(Note(words, "warning") for words in unsaid)
+
     async def aclose(self) -> None:
-        """Close the connections, unless the client was handed in."""
+        """Close the connections, unless the client was handed in. The next request opens new ones."""
         if self._client is not None and self._owns_client:
-            await self._client.aclose()
-            self._client = None
+            client, self._client = self._client, None
+            await client.aclose()
 
     @asynccontextmanager
     async def post(
@@ -157,6 +172,7 @@ class Reply:
         self._provider = provider
         self._clock = clock
         self._patience: float | None = None
+        self._keeps = response.headers.get("server", "").lower() not in HANG_UP
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -171,7 +187,9 @@ class Reply:
     def ending(self, seconds: float) -> None:
         """The reply is whole: the rest of the stream is awaited no longer than this for each further chunk.
 
-        Reading to the end lets the connection be used again; a server that never ends must not hold it.
+        Reading to the end lets the connection be used again; a server that never ends must not hold it. Where the
+        server hangs up behind each stream nothing more is read: a connection that is closing must not be used again,
+        for the next request would race with the end of it.
         """
         self._patience = seconds
 
@@ -211,7 +229,7 @@ class Reply:
         stream = self._response.aiter_bytes()
         busy = self._clock.busy
         try:
-            while True:
+            while self._keeps or self._patience is None:
                 with busy():
                     if self._patience is None:
                         chunk = await anext(stream)
@@ -251,6 +269,15 @@ def _bad_base(base_url: str, provider: str, what: str) -> str:
         f"the base URL {base_url!r} of {provider} cannot be used: {what}."
         " Give one like https://api.example.com/v1 or http://127.0.0.1:8080/v1."
     )
+
+
+def _check_bundle(provider: str) -> None:
+    bundle = os.environ.get("SSL_CERT_FILE")
+    if bundle and not Path(bundle).is_file():
+        raise ValueError(
+            f"SSL_CERT_FILE says {bundle}, which is not there, so no certificate of {provider} can be checked."
+            " Correct the variable, or unset it to use the built-in certificates."
+        )
 
 
 def _checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str]:

@@ -68,6 +68,8 @@ class OpenAIChat:
         failure: Failure | None = None
         fault: Failure | None = None
         body = chat_body(self._model, request, self._quirks)
+        for note in self._http.notes():
+            yield note
         try:
             async with (
                 self._http.post("chat/completions", body) as reply,

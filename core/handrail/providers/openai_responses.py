@@ -63,6 +63,8 @@ class OpenAIResponses:
         """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
         body = responses_body(self._model, request, self._quirks)
         reader = ResponsesReader(self._model.name, output_cap(self._model, request))
+        for note in self._http.notes():
+            yield note
         async with aclosing(read_reply(self._http, PATH, body, reader)) as parts:
             async for part in parts:
                 yield part

@@ -25,7 +25,7 @@ from handrail.mask import Masker
 from handrail.messages import clean
 from handrail.output import Output
 from handrail.policy import Bounds, RecoveryPolicy
-from handrail.providers.base import Effort, Provider, ToolChoice
+from handrail.providers.base import Effort, Provider, ToolChoice, close
 from handrail.tools.base import Tool
 from handrail.tools.submit import SubmitTool
 
@@ -77,6 +77,7 @@ class Session:
         self._desk = Desk(attended if callable(attended) else lambda asked: bool(attended))
         self._people = People(self._stage, self._desk)
         self._run: Run | None = None
+        self._replaced: list[Provider] = []
         self._signal: str | None = None
         self._numbers = 0
         self._in_flight: tuple[ev.MessageDelta, ...] = ()
@@ -109,7 +110,8 @@ class Session:
     async def run(self, prompt: str, *, context: str | None = None) -> ev.RunFinished | ev.RunInterrupted:
         """Run from a prompt to an outcome. `context` is piped input beside it. The validated value is in `value`.
 
-        Raises only CancelledError, when the caller's own task is cancelled (rule S7).
+        The provider's connections are closed at the end. Raises only CancelledError, when the caller's own task is
+        cancelled (rule S7).
         """
         self.value = None
         self._in_flight = ()  # a new user request leaves no checkpoint of the old one (rule R10)
@@ -158,9 +160,16 @@ class Session:
             pieces, self._in_flight = self._in_flight, ()
             run.take_up_pieces(pieces)
         await stage.commit()
+        try:
+            return await self._ended(await self._play(run))
+        finally:
+            await self._close_providers()
+
+    async def _play(self, run: Run) -> End:
+        stage = self._stage
         watch = DeadlineWatch(stage)
         try:
-            end = await run.go()
+            return await run.go()
         except BaseException as error:
             stage.turn = None
             stage.emit(ev.RunInterrupted(**stage.stamp(), signal=type(error).__name__, session=self.id))
@@ -168,7 +177,12 @@ class Session:
         finally:
             watch.close()
             self._run = None
-        return await self._ended(end)
+
+    async def _close_providers(self) -> None:
+        """Leave no socket open, nor a server that was started for the run."""
+        replaced, self._replaced = self._replaced, []
+        for provider in (*replaced, self._plan.provider):
+            await close(provider)
 
     def _started(self, prompt: str, context: str | None, resumed: bool) -> ev.RunStarted:
         model, bounds, kit = self._plan.provider.model, self._bounds, self._kit
@@ -323,6 +337,7 @@ class Session:
         except ValueError:
             self._plan.provider = old
             raise
+        self._replaced.append(old)
         model = provider.model
         self._stage.emit(ev.SettingsChanged(**self._stage.stamp(), model=model.name, window=model.window))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -96,8 +97,9 @@ async def test_K2_finish_reasons(server: MockServer, finish: str, class_: str) -
     assert await class_of(server) == class_
 
 
-async def test_K2_a_ca_bundle_that_is_not_there_is_not_retried(
-    server: MockServer, monkeypatch: pytest.MonkeyPatch
+async def test_K2_a_ca_bundle_that_holds_none_is_not_retried(
+    server: MockServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+    (tmp_path / "ca.pem").write_text("no certificate")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     assert await class_of(server, "https://api.example.test/v1") != "transient"

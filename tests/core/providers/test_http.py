@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 from mock_server import MockServer
@@ -206,6 +207,25 @@ async def test_one_connection_serves_many_requests(server: MockServer, http: Htt
     assert (len(server.requests), server.connections) == (5, 1)
 
 
+async def test_a_server_that_hangs_up_behind_each_stream_is_asked_on_a_new_connection(
+    server: MockServer, http: Http
+) -> None:
+    server.answer("data: 1\n\n", headers={"server": "llama.cpp"})
+    for _ in range(3):
+        async with http.post("x", {}) as reply, aclosing(reply.events()) as stream:
+            async for _ in stream:
+                reply.ending(5.0)
+    assert (len(server.requests), server.connections) == (3, 3)
+
+
+async def test_connections_are_opened_anew_after_they_were_closed(server: MockServer, http: Http) -> None:
+    server.answer("data: 1\n\n")
+    await events(http)
+    await http.aclose()
+    await events(http)
+    assert server.connections == 2
+
+
 async def test_L9_leaving_the_block_ends_the_request_at_once(server: MockServer, http: Http) -> None:
     server.answer("data: 1\n\n", cut="hang")
     async with http.post("x", {}) as reply, aclosing(reply.events()) as stream:
@@ -295,7 +315,10 @@ def test_J5_a_key_that_no_header_may_hold_is_refused_and_not_shown(key: str) -> 
     ],
 )
 def test_plain_http_to_another_machine_warns(base: str, warned: bool) -> None:
-    assert bool(Http(base, {}, provider="demo").warnings) is warned
+    http = Http(base, {}, provider="demo")
+    assert bool(http.warnings) is warned
+    assert [note.level for note in http.notes()] == ["warning"] * warned
+    assert http.notes() == ()  # said once
 
 
 async def test_the_proxy_of_the_environment_is_used_but_not_for_loopback(
@@ -315,8 +338,18 @@ async def test_the_proxy_of_the_environment_is_used_but_not_for_loopback(
     await proxy.stop()
 
 
-async def test_a_ca_bundle_that_is_not_there_is_a_failure_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca.pem")
+def test_a_ca_bundle_that_is_not_there_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", "/nowhere/ca")
+    with pytest.raises(ValueError, match="SSL_CERT_FILE says /nowhere/ca, which is not there"):
+        Http("https://api.example.test/v1", {}, provider="demo")
+    Http("http://127.0.0.1:1/v1", {}, provider="demo")  # never meets a certificate
+
+
+async def test_a_ca_bundle_that_holds_none_is_a_failure_in_words(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "ca.pem").write_text("no certificate")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
     found = await failure(Http("https://api.example.test/v1", {}, provider="demo"))
     assert found.phase == "response" and "SSL_CERT_FILE" in found.text
 
