@@ -181,6 +181,9 @@ def test_S_a_value_or_a_failure_inside_the_bounds_whatever_comes(script, bounds,
         assert finished.outcome == "invalid-submissions"
     for submission in played.of(ev.Submission):
         assert submission.accepted == (submission.value is not None)
+    if invalid == bounds["max_attempts"]:  # then no tool of that batch runs, and no request follows (rule S5)
+        tail = played.events[played.events.index(played.of(ev.Submission)[-1]) :]
+        assert not [e for e in tail if isinstance(e, ev.ToolStarted | ev.TurnStarted)]
     for request in played.requests:
         hold_protocol(request)
         hold_wires(request)
