@@ -389,8 +389,8 @@ async def test_twenty_megabytes_of_output_leave_the_keys_answered() -> None:
 
 # Hostile text -----------------------------------------------------------------------------------------------
 
-MARKUP = "[/ [/foo] [bold]x[/bold] [@click=app.bell]y[/] $accent {0} %s"
-HOSTILE = MARKUP + " \x1b[2J\x1b]52;c;aGk=\x07 \x9b31m \u202e \ud83d \x00"
+# Short and with the worst in front, so that no row cuts it off before it does harm.
+HOSTILE = "\x1b[2J\x1b]52;c;aGk=\x07\x9b1m\x08[/ [/foo] [b]\u202e\ud83d\x00 $x {0}"
 
 
 def hostile_events() -> list[ev.Event]:

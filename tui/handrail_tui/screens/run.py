@@ -168,6 +168,8 @@ class RunScreen(Screen[None]):
             self.composer.give_back(words, "not delivered: it is yours again")
         if isinstance(event, RunStarted):
             self.transcript.has_output = self.view.header.has_output
+            if event.cwd:
+                self.composer.look_in(Path(event.cwd))
         if self._painter is not None:
             self._painter.ask()
 

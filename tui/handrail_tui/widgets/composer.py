@@ -126,6 +126,11 @@ class Composer(Vertical):
         self.host = host
         host.home(self.input, self.input)
 
+    def look_in(self, root: Path) -> None:
+        """Let `@` look for files in `root` from now on."""
+        if root != self._root:
+            self._root, self._files_at = root, float("-inf")
+
     def give_back(self, text: str, why: str = "") -> None:
         """Put `text` before whatever has been typed since, and say why it is back."""
         text = clean_for_terminal(text)
