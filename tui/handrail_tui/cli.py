@@ -29,6 +29,13 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry("handrail_tui.commands.run:run", "One run: a task for a model with tools, in a folder."),
     "step": Entry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
     "resume": Entry("handrail_tui.commands.resume:resume", "Go on with a stored session."),
+    "sessions": Entry(
+        "handrail_tui.commands.sessions:sessions", "What is kept: list, show, export, fork, delete."
+    ),
+    "replay": Entry("handrail_tui.commands.replay:replay", "A stored run, told again."),
+    "answer": Entry("handrail_tui.commands.answer:answer", "Answer a run that another terminal holds."),
+    "approve": Entry("handrail_tui.commands.approve:approve", "Allow or deny a call of such a run."),
+    "stop": Entry("handrail_tui.commands.stop:stop", "Stop such a run."),
     "demo": Entry("handrail_tui.commands.demo:demo", "Play a scenario: no key, no network."),
     "check": Entry("handrail_tui.commands.check:check", "Play scenarios and hold what they expect."),
     "classify": Entry(
@@ -87,9 +94,10 @@ def _is_folder(word: str) -> bool:
     subcommand_metavar="[DIR | COMMAND …]",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+@click.option("-c", "--continue", "again", is_flag=True, help="Go on with the last session of this folder.")
 @click.version_option(__version__, "-V", "--version", message="handrail %(version)s")
 @click.pass_context
-def main(ctx: click.Context) -> Any:
+def main(ctx: click.Context, again: bool) -> Any:
     """Supervise agents from the terminal: a bounded loop, recovery you can see, people in the loop.
 
     \b
@@ -99,6 +107,12 @@ def main(ctx: click.Context) -> Any:
     handrail run "fix the flaky test"    one run, in this folder
     handrail run --help                  the options of a command, with examples
     """
+    if again and ctx.invoked_subcommand is not None:
+        raise click.UsageError(
+            f"-c stands alone, or behind run: handrail run -c. Not with {ctx.invoked_subcommand}."
+        )
+    if again:
+        return ctx.invoke(_load("handrail_tui.commands.resume:resume"))
     if ctx.invoked_subcommand is None:
         return ctx.invoke(_load("handrail_tui.commands.home:home"))
     return None

@@ -163,9 +163,10 @@ class Parts:
     ) -> Session:
         """The session, kept by `keeper`. Raises ValueError for what a session refuses."""
         from handrail.session import Session
+        from handrail.session.control import Control
 
         chosen = self.chosen
-        return Session(
+        session = Session(
             self.provider,
             tools=self.tools,
             cwd=self.cwd,
@@ -182,6 +183,8 @@ class Parts:
             effort=chosen.effort,
             secrets=self._secrets(),
         )
+        session.listen(Control(session, keeper.journal.path.parent))
+        return session
 
     def _secrets(self) -> list[str]:
         """The keys that a run could come across: of the environment, of its model, of the settings (rule J5)."""

@@ -26,6 +26,8 @@ from handrail.providers.base import (
 
 Purpose = Literal["task", "summary"]
 
+LOST = "the program ended while this reply was streaming"
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -64,7 +66,7 @@ class Asker:
                 if piece.name is not None:
                     partial.call(piece.index, "", piece.name)
                 partial.arguments(piece.index, piece.text)
-        failure = Failure("the program ended while this reply was streaming", phase="stream")
+        failure = Failure(LOST, phase="stream")
         return self._unique(partial.message("error", failure=failure))
 
     async def ask(self, provider: Provider, request: Request, *, purpose: Purpose, idle_s: float) -> Reply:
@@ -198,6 +200,11 @@ async def _close(stream: AsyncIterator[Part]) -> None:
     close: Any = getattr(stream, "aclose", None)
     if close is not None:
         await close()
+
+
+def is_lost(message: AssistantMessage) -> bool:
+    """Whether this reply was put together from the pieces that a killed program had on record (rule J3)."""
+    return message.failure is not None and message.failure.text == LOST
 
 
 def _cost(provider: Provider, message: AssistantMessage) -> float | None:

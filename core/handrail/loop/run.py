@@ -16,7 +16,7 @@ from handrail.loop.carry import Carrier
 from handrail.loop.hold import Holder
 from handrail.loop.people import People
 from handrail.loop.plan import End, Plan, bounded, interrupted
-from handrail.loop.reply import Asker, Reply
+from handrail.loop.reply import Asker, Reply, is_lost
 from handrail.loop.room import Room
 from handrail.loop.stage import Stage
 from handrail.messages import AssistantMessage
@@ -44,14 +44,9 @@ class Run:
         self._specs = [*specs, kit.submit.spec] if kit.submit else specs
 
     def take_up_pieces(self, pieces: Iterable[ev.MessageDelta]) -> None:
-        """A reply that the program did not live to finish: the same task is asked again, with what it had said as the
-        checkpoint. It costs no allowance: nothing of the provider failed (rules J3, R10)."""
-        stage, model = self._stage, self._plan.provider.model.name
-        message = self.asker.rebuild(model, pieces)
-        stage.emit(ev.MessageFinished(**stage.stamp(), message=message))
-        why = "the program ended while the reply was streaming"
-        decision = Decision("resume", "transient", why, stage.state.ledger, "transient")
-        self._carrier.announce(decision, self._carrier.facts(message))
+        """A reply that the program did not live to finish, as far as it came (rule J3)."""
+        message = self.asker.rebuild(self._plan.provider.model.name, pieces)
+        self._stage.emit(ev.MessageFinished(**self._stage.stamp(), message=message))
 
     async def go(self) -> End:
         """Turn after turn until something ends it. Never raises for what a model, a provider or a tool does."""
@@ -186,9 +181,18 @@ class Run:
                 return _GO_ON
             return interrupted(stage) or End("provider", error="recovery was switched off")
         if last is not None and (stage.projection.batch_open or not state.settled):
-            return await self._after(Reply(last), await self._rest_of_batch(last))
+            batch = await self._rest_of_batch(last)
+            return self._ask_anew(last) if is_lost(last) else await self._after(Reply(last), batch)
         question = next((q for q in state.questions.values() if q.call_id is None), None)
         return await self._holder.hold(question) if question is not None else _GO_ON
+
+    def _ask_anew(self, lost: AssistantMessage) -> End | None:
+        """The program ended while this reply was streaming: the same task is asked again, with what it had said as the
+        checkpoint. It costs no allowance: nothing of the provider failed (rules J3, R10)."""
+        why = "the program ended while the reply was streaming"
+        decision = Decision("resume", "transient", why, self._stage.state.ledger, "transient")
+        self._carrier.announce(decision, self._carrier.facts(lost))
+        return interrupted(self._stage)
 
     async def _rest_of_batch(self, last: AssistantMessage) -> BatchResult:
         """The batch of a stored run's last reply: what is left of it runs now."""

@@ -106,7 +106,7 @@ class RunState:
 
     def _turn_started(self, event: ev.TurnStarted) -> None:
         self.requests += 1
-        self.settled = True
+        self.settled, self.wait = True, None
         if self.pending is not None:
             self.ledger, self.pending = self.pending, None
 
@@ -139,6 +139,9 @@ class RunState:
         self.pending = None if event.decision in ("ask", "finish") else event.after
         if event.decision == "compact":
             self.must_compact = True
+        if event.until is not None and event.decision in _PAUSES:
+            # The pause is on record from here on, also if the program ends before it begins (rules R7, U7).
+            self.wait = _wait_of(event, event.until)
 
     def _wait_started(self, event: ev.WaitStarted) -> None:
         self.wait = event
@@ -199,11 +202,29 @@ class RunState:
     def _run_finished(self, event: ev.RunFinished) -> None:
         self.finished = event
         self.running = False
-        self.settled = True
+        self.settled, self.wait = True, None
 
     def _run_interrupted(self, event: ev.RunInterrupted) -> None:
         self.interrupted = True
         self.running = False
+
+
+_PAUSES = ("retry", "resume", "wait")
+
+
+def _wait_of(decided: ev.Decided, until: float) -> ev.WaitStarted:
+    """The pause that a decision announces."""
+    return ev.WaitStarted(
+        at=decided.at,
+        turn=decided.turn,
+        seconds=decided.delay_s or 0.0,
+        until=until,
+        decision=decided.decision,
+        reason=decided.reason,
+        words=decided.failure.text[:2000] if decided.failure else decided.why,
+        number=decided.number,
+        limit=decided.limit,
+    )
 
 
 POOR_GAIN = 0.8  # a compaction that leaves more than this gained under 20 % (rule R14)

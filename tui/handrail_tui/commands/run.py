@@ -13,8 +13,15 @@ from handrail_tui.options import RunOptions, run_options
 
 @click.command()
 @click.argument("prompt", required=False)
+@click.option(
+    "-c",
+    "--continue",
+    "again",
+    is_flag=True,
+    help="In the last session of this folder; without PROMPT as it stood.",
+)
 @run_options
-def run(prompt: str | None, **said: Any) -> int:
+def run(prompt: str | None, again: bool, **said: Any) -> int:
     """One run: a task for a model with tools, in a folder.
 
     On a terminal this is the run screen; with --plain, --json, or no terminal, lines. Piped input beside a
@@ -37,6 +44,8 @@ def run(prompt: str | None, **said: Any) -> int:
     options = RunOptions(**said)
     if options.json and options.plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    if again:
+        return _again(prompt, options)
     task = read_task(prompt)
     on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (options.plain or options.json)
     manner = headless.Manner.of(json=options.json, stream=sys.stdout)
@@ -46,3 +55,25 @@ def run(prompt: str | None, **said: Any) -> int:
         if on_screen:
             return exit_codes.of_run(ready.show(ready.asked(task)))
         return exit_codes.of_run(asyncio.run(headless.play(ready.session, ready.asked(task), manner)))
+
+
+def _again(prompt: str | None, options: RunOptions) -> int:
+    """Go on with the last session of the folder, with a new prompt where there is one."""
+    from handrail_tui.again import Change, Wish
+    from handrail_tui.commands.resume import go_on
+    from handrail_tui.task import read_task
+
+    if options.schema is not None:
+        raise click.UsageError("A session keeps the shape of its value: --schema goes with a new one.")
+    task = read_task(prompt) if prompt is not None else None
+    flags = options.flags()
+    bounds = {name: Change(value) for name, value in flags.pop("bounds", {}).items()}
+    wish = Wish(
+        prompt=task.prompt if task else None,
+        context=task.context if task else None,
+        flags=flags,
+        bounds=bounds,
+    )
+    return go_on(
+        None, wish, folder=options.folder, plain=options.plain, as_json=options.json, hold=options.hold
+    )

@@ -1,0 +1,298 @@
+"""Speaking to a run that another process holds: a local channel in the session's folder (rules H4, J5).
+
+The process that runs a kept session listens on a Unix socket (where there is none: on a loopback port) from the
+beginning of a run to its end. `control.json` beside the journal says where, and holds a token; both are for the
+person's eyes only. A request is one JSON line, so is its answer:
+
+    {"token": "…", "do": "answer", "id": null, "how": "answered", "text": "4711"}     {"ok": true, "id": "q1", …}
+
+A channel that a killed program left behind is found to be dead and cleared away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from handrail import events as ev
+from handrail.errors import ConfigError
+from handrail.session.session import Session
+
+ADDRESS: Final = "control.json"
+SOCKET: Final = "control.sock"
+LONGEST: Final = 1_000_000
+"""Bytes of a request; a longer one is refused."""
+
+_LONGEST_PATH: Final = 100
+"""Bytes of a socket's path that every system takes."""
+
+_PATIENCE_S: Final = 10.0
+"""Real seconds that a caller waits for an answer: it comes at once, or the run is stuck."""
+
+
+class NotReachable(ConfigError):
+    """No run of this session listens."""
+
+
+class Refused(ConfigError):
+    """The run does not do what was asked, and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a run listens: at a path, or at a loopback port."""
+
+    token: str
+    path: str = ""
+    port: int = 0
+
+    def connect(self) -> socket.socket:
+        """A connection. Raises OSError."""
+        if self.path:
+            made = socket.socket(socket.AF_UNIX)
+            target: Any = self.path
+        else:
+            made, target = socket.socket(socket.AF_INET), ("127.0.0.1", self.port)
+        made.settimeout(_PATIENCE_S)
+        try:
+            made.connect(target)
+        except BaseException:
+            made.close()
+            raise
+        return made
+
+
+class Control:
+    """A listener that opens the channel when a run begins and closes it when the run ends.
+
+    It holds nothing of its own: a request becomes a command to the session, an answer is read from its state. A
+    channel that cannot be opened is a notice, never the end of a run.
+    """
+
+    def __init__(self, session: Session, folder: Path) -> None:
+        self._session, self._folder = session, folder
+        self._address: Address | None = None
+        self._server: asyncio.Task[asyncio.Server] | None = None
+        self._calls: set[asyncio.Task[None]] = set()
+
+    def __call__(self, event: ev.Event) -> None:
+        if isinstance(event, ev.RunStarted):
+            self._open()
+        elif isinstance(event, ev.RunFinished | ev.RunInterrupted):
+            self.close()
+
+    def _open(self) -> None:
+        if self._address is not None:
+            return
+        _clear(self._folder)
+        try:
+            listening, self._address = _listen(self._folder)
+        except OSError as error:
+            words = f"this run cannot be spoken to from elsewhere: {error.strerror or error}"
+            self._session.notice(words, level="warning")
+            return
+        start = asyncio.start_unix_server if self._address.path else asyncio.start_server
+        serving: Any = start(self._serve, sock=listening, limit=LONGEST)
+        self._server = asyncio.ensure_future(serving)
+
+    def close(self) -> None:
+        """Hear nobody any more. Safe to call twice."""
+        if self._address is None:
+            return
+        self._address = None
+        _clear(self._folder)
+        server, self._server = self._server, None
+        if server is not None:
+            server.add_done_callback(_end_server)
+        for call in self._calls:
+            call.cancel()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._calls.add(task)
+        try:
+            with self._session.clock.busy():
+                answer = self._answer(await reader.readline())
+                writer.write(json.dumps(answer).encode() + b"\n")
+                await writer.drain()
+        except (OSError, ValueError, asyncio.CancelledError):
+            pass  # who asked went away, said too much, or the run has ended: nobody is left to be told
+        finally:
+            self._calls.discard(task)
+            writer.close()
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            asked = json.loads(line)
+        except (ValueError, RecursionError):
+            asked = None
+        address = self._address
+        if address is None or not isinstance(asked, dict):
+            return {"ok": False, "error": "this is no request"}
+        if not secrets.compare_digest(str(asked.get("token")), address.token):
+            return {"ok": False, "error": "the token is wrong"}
+        return answer(self._session, asked)
+
+
+def answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Do what a request asks of a session, and say what came of it."""
+    do = _DEEDS.get(str(asked.get("do")))
+    if do is None:
+        return {"ok": False, "error": f"it may be: {', '.join(_DEEDS)}"}
+    try:
+        return {"ok": True, **do(session, asked)}
+    except Refused as error:
+        return {"ok": False, "error": str(error)}
+
+
+def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    state = session.stage.state
+    questions = [
+        {"id": q.id, "kind": q.kind, "needed": q.needed, "where": q.where, "secret": q.secret}
+        for q in state.questions.values()
+    ]
+    approvals = [
+        {"id": a.id, "tool": a.tool, "title": a.title, "why": a.why, "pattern": a.pattern, "diff": a.diff}
+        for a in state.approvals.values()
+    ]
+    return {
+        "session": session.id,
+        "turn": state.requests,
+        "until": state.wait.until if state.wait is not None else None,
+        "questions": questions,
+        "approvals": approvals,
+    }
+
+
+def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    id = _chosen(session.stage.state.questions, asked, "question")
+    how, text = asked.get("how"), str(asked.get("text") or "")
+    if how not in ("resolved", "answered", "declined"):
+        raise Refused(f"a question cannot be answered with {how!r}")
+    secret = session.stage.state.questions[id].secret and how == "answered"
+    if not session.answer(id, how, text, secret=secret):
+        raise Refused(f"the question {id} is not open any more")
+    return {"id": id}
+
+
+def _do_approve(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    approvals = session.stage.state.approvals
+    id = _chosen(approvals, asked, "approval")
+    how = asked.get("how")
+    if how not in ("once", "session", "deny"):
+        raise Refused(f"an approval cannot be answered with {how!r}")
+    if how == "session" and approvals[id].pattern is None:
+        raise Refused("this call can only be allowed once")
+    title = f"{approvals[id].tool} {approvals[id].title}".strip()
+    if not session.approve(id, how, str(asked.get("text") or "")):
+        raise Refused(f"the approval {id} is not open any more")
+    return {"id": id, "title": title}
+
+
+def _do_stop(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    session.stop()
+    return {}
+
+
+def _chosen(open_ones: Mapping[str, Any], asked: Mapping[str, Any], what: str) -> str:
+    """The one that is meant: by its id, else the one that waits longest."""
+    id = asked.get("id")
+    if not open_ones:
+        raise Refused(f"no {what} is open")
+    if id is None:
+        return next(iter(open_ones))
+    if id not in open_ones:
+        raise Refused(f"there is no open {what} {id!r}; open: {', '.join(open_ones)}")
+    return str(id)
+
+
+_DEEDS: Final[dict[str, Callable[[Session, Mapping[str, Any]], dict[str, Any]]]] = {
+    "status": _status,
+    "answer": _do_answer,
+    "approve": _do_approve,
+    "stop": _do_stop,
+}
+
+
+# The other side ----------------------------------------------------------------------------------------------------
+
+
+def call(folder: Path, do: str, **said: Any) -> dict[str, Any]:
+    """Ask the run of the session in `folder`. Blocking.
+
+    Raises NotReachable when no run listens there, Refused, with the run's own words, when it does not do it.
+    """
+    address = _read(folder)
+    request = json.dumps({**said, "token": address.token, "do": do}).encode() + b"\n"
+    try:
+        with address.connect() as connection, connection.makefile("rb") as answers:
+            connection.sendall(request)
+            line = answers.readline(LONGEST)
+        told = json.loads(line)
+    except (OSError, ValueError) as error:
+        raise NotReachable(f"no run of this session answers: {error or type(error).__name__}") from None
+    if not isinstance(told, dict) or not told.get("ok"):
+        words = told.get("error") if isinstance(told, dict) else None
+        raise Refused(str(words or "the run did not understand"))
+    return told
+
+
+def _read(folder: Path) -> Address:
+    try:
+        said = json.loads((folder / ADDRESS).read_text("utf-8"))
+        return Address(str(said["token"]), str(said.get("path", "")), int(said.get("port", 0)))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise NotReachable("no run of this session listens") from None
+
+
+def _listen(folder: Path) -> tuple[socket.socket, Address]:
+    """A listening socket, and its address on the disk. Raises OSError."""
+    token = secrets.token_hex(16)
+    if hasattr(socket, "AF_UNIX"):
+        path = folder / SOCKET
+        if len(os.fsencode(path)) > _LONGEST_PATH:
+            path = Path(tempfile.mkdtemp(prefix="handrail-")) / SOCKET  # mode 0700
+        listening = socket.socket(socket.AF_UNIX)
+        listening.bind(str(path))
+        path.chmod(0o600)
+        address = Address(token, path=str(path))
+    else:
+        listening = socket.socket(socket.AF_INET)
+        listening.bind(("127.0.0.1", 0))
+        address = Address(token, port=listening.getsockname()[1])
+    listening.listen(8)
+    listening.setblocking(False)
+    fd = os.open(folder / ADDRESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        json.dump({"token": token, "path": address.path, "port": address.port}, file)
+    return listening, address
+
+
+def _clear(folder: Path) -> None:
+    """Remove what a channel has left. Only the process that holds the session's lock does this."""
+    with contextlib.suppress(NotReachable, OSError):
+        path = _read(folder).path
+        if path and Path(path).name == SOCKET:
+            if Path(path).parent == folder:
+                Path(path).unlink(missing_ok=True)
+            elif Path(path).parent.name.startswith("handrail-"):
+                shutil.rmtree(Path(path).parent, ignore_errors=True)
+    for name in (ADDRESS, SOCKET):
+        with contextlib.suppress(OSError):
+            (folder / name).unlink(missing_ok=True)
+
+
+def _end_server(task: asyncio.Task[asyncio.Server]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result().close()

@@ -1,0 +1,53 @@
+"""`handrail answer`: answer the question of a run that another terminal holds."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from handrail_tui.text import one_line, reveal
+
+_OTHERWISE = 'Go on with it and its answer: handrail resume {id} --answer "…"'
+
+
+@click.command()
+@click.argument("id")
+@click.argument("text", required=False)
+@click.option("--cannot", is_flag=True, help="You cannot do it; TEXT may say why.")
+@click.option("--which", metavar="Q", help="The id of the question, where several are open.")
+@click.option("--json", "as_json", is_flag=True, help="Print the question that was answered as JSON.")
+def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: bool) -> int:
+    """Answer the question of a run that another terminal holds. Without TEXT: it is done.
+
+    A secret is never given on the command line, where others could read it: it is asked for, or read from stdin.
+
+    \b
+    handrail answer 1kq0z                     done: the captcha is solved
+    handrail answer 1kq0z "use the old API"
+    handrail answer 1kq0z --cannot "no access"
+    pass show site | handrail answer 1kq0z
+    """
+    from handrail_tui.elsewhere import Elsewhere
+    from handrail_tui.lines import safe_json
+
+    run = Elsewhere(id, _OTHERWISE)
+    question = run.open_one("question", which)
+    if question["secret"] and not cannot:
+        if text is not None:
+            raise click.UsageError("This question asks for a secret. Leave TEXT off: it is asked for.")
+        text = _secret(str(question["needed"]))
+    how = "declined" if cannot else "resolved" if text is None else "answered"
+    run.tell("answer", id=question["id"], how=how, text=text or "")
+    if as_json:
+        click.echo(safe_json({**question, "how": how}))
+    else:
+        click.echo(f"{how}: {one_line(reveal(str(question['needed'])), 500)}")
+    return 0
+
+
+def _secret(needed: str) -> str:
+    if sys.stdin.isatty():
+        words = one_line(reveal(needed), 500)
+        return str(click.prompt(words, hide_input=True, err=True))
+    return sys.stdin.readline().rstrip("\r\n")

@@ -1,0 +1,67 @@
+"""`handrail replay`: a stored run, told again."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from handrail.codec import Codec
+from handrail.errors import ConfigError
+from handrail.events import Event
+
+
+@click.command()
+@click.argument("source", metavar="ID | FILE")
+@click.option("--plain", is_flag=True, help="Words line by line.")
+@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line.")
+def replay(source: str, plain: bool, as_json: bool) -> int:
+    """Tell a stored run again: a session, a journal, or a file that `run --json` or `sessions export` wrote.
+
+    \b
+    handrail replay 1kq0z
+    handrail run --json "…" > run.jsonl; handrail replay run.jsonl
+    """
+    from handrail_tui.lines import JsonLines, Out
+    from handrail_tui.plain import Plain
+
+    if as_json and plain:
+        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    out = Out(sys.stdout)
+    told = JsonLines(out) if as_json else Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
+    for event in events_of(source):
+        told(event)
+        if out.closed:
+            from handrail_tui import faults
+
+            return faults.reader_went_away()
+    return 0
+
+
+def events_of(source: str) -> Iterator[Event]:
+    """The events of a session by its id, of a journal, or of a file of events. Raises ConfigError."""
+    from handrail.session.records import read_journal
+    from handrail.session.store import Store
+
+    path = Path(source)
+    if not path.is_file():
+        yield from Store().read(source).events()
+        return
+    contents = read_journal(path)
+    if contents.header is not None:
+        yield from contents.events()
+        return
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                yield _event(line, f"{path}:{number}")
+
+
+def _event(line: bytes, place: str) -> Event:
+    try:
+        return Codec.loads(line)
+    except ValueError:
+        raise ConfigError(f"{place}: this line is no event of a run, and the file is no journal.") from None

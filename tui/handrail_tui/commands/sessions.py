@@ -1,0 +1,183 @@
+"""`handrail sessions`: what is kept, and what can be done with it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from handrail.errors import ConfigError
+from handrail_tui.lines import Out, safe_json, to_json
+from handrail_tui.text import clean_for_terminal, money, one_line, plural
+
+if TYPE_CHECKING:
+    from handrail.session.records import JournalContents
+    from handrail.session.summary import SessionSummary
+
+_SHOWN: Final = 30
+
+
+@click.group(invoke_without_command=True)
+@click.option("--here", is_flag=True, help="Only those of this folder.")
+@click.option("--all", "everything", is_flag=True, help=f"More than the first {_SHOWN}.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, all of them.")
+@click.pass_context
+def sessions(ctx: click.Context, here: bool, everything: bool, as_json: bool) -> int | None:
+    """The sessions that are kept, those that need you first. The beginning of an ID is enough everywhere.
+
+    \b
+    handrail sessions
+    handrail sessions show 1kq0z
+    handrail sessions export 1kq0z --to md > session.md
+    handrail sessions fork 1kq0z --at 3
+    handrail sessions --json | jq 'select(.state == "needs_you")'
+    """
+    if ctx.invoked_subcommand is not None:
+        return None
+    from handrail.clock import RealClock
+    from handrail.session.store import Store
+    from handrail_tui import listing
+
+    store, now = Store(), RealClock().now()
+    folder = str(Path.cwd().resolve())
+    found = listing.ordered(s for s in store.list() if not here or s.cwd == folder)
+    if as_json:
+        for summary in found:
+            click.echo(safe_json(listing.to_json(summary)))
+        return 0
+    if not found:
+        click.echo('No session is kept yet. Begin one: handrail run "what to do"')
+    shown = found if everything else found[:_SHOWN]
+    _table([(s.id, *listing.row(s, now)) for s in shown])
+    if len(shown) < len(found):
+        click.echo(f"… and {len(found) - len(shown)} more: handrail sessions --all")
+    return 0
+
+
+def _table(rows: list[tuple[str, ...]]) -> None:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))] if rows else []
+    for row in rows:
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+@sessions.command()
+@click.argument("id")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object.")
+def show(id: str, as_json: bool) -> int:
+    """One session: how it stands, what it asks, how to go on."""
+    from handrail.clock import RealClock
+    from handrail.session.store import Store
+    from handrail.session.summary import summarise
+    from handrail_tui import listing
+
+    store = Store()
+    path = store.path_of(id)
+    summary = summarise(path)
+    if as_json:
+        click.echo(safe_json(listing.to_json(summary)))
+        return 0
+    now = RealClock().now()
+    for label, words in _facts(summary, store.read(summary.id), now):
+        click.echo(f"{label:<9} {words}")
+    return 0
+
+
+def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> list[tuple[str, str]]:
+    from handrail_tui import listing
+
+    facts = [
+        ("session", summary.id),
+        ("state", listing.state(summary, now)),
+        ("title", one_line(summary.title, 100)),
+        ("folder", one_line(summary.cwd, 200)),
+        ("model", one_line(summary.model, 100)),
+        ("began", listing.clock_time(summary.started, now)),
+        ("last", f"{listing.age(summary, now)} ago"),
+        ("spent", f"{plural(summary.turns, 'turn')}{f', {money(summary.cost)}' if summary.cost else ''}"),
+        ("parent", summary.parent or ""),
+        ("needs", one_line(summary.needs or "", 500)),
+        ("journal", one_line(f"{summary.path} ({contents.size / 1000:,.0f} kB)", 500)),
+        *(("damaged", str(place)) for place in contents.damage),
+        *(("set aside", str(place)) for place in contents.set_aside),
+        ("next", _next(summary)),
+    ]
+    return [(label, words) for label, words in facts if words]
+
+
+def _next(summary: SessionSummary) -> str:
+    """The command that goes on with it."""
+    id = summary.id
+    if summary.running:
+        return f'handrail answer {id} "…"' if summary.needs else f"handrail stop {id}"
+    if summary.needs:
+        return f'handrail resume {id} --answer "…"'
+    if summary.outcome in ("completed", "submitted"):
+        return f'handrail resume {id} --prompt "…"'
+    return f"handrail resume {id}" + (" --max-turns +10" if summary.outcome == "turn-limit" else "")
+
+
+@sessions.command()
+@click.argument("id")
+@click.option("--to", "form", type=click.Choice(["md", "jsonl"]), default="md", help="Markdown, or events.")
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A new file.")
+def export(id: str, form: str, output: Path | None) -> int:
+    """Write a session to stdout, or to a new file: Markdown for people, its events as JSON lines for programs."""
+    from handrail.session.store import Store
+
+    contents = Store().read(id)
+    lines = _markdown(contents) if form == "md" else "".join(to_json(e) + "\n" for e in contents.events())
+    if output is None:
+        Out(sys.stdout).line(lines.removesuffix("\n"))
+        return 0
+    try:
+        with output.open("x", encoding="utf-8") as file:
+            file.write(lines)
+    except FileExistsError:
+        raise ConfigError(f"{output} is there already. Give the name of a new file.") from None
+    except OSError as error:
+        raise ConfigError(f"{output} cannot be written: {error.strerror}.") from None
+    return 0
+
+
+def _markdown(contents: JournalContents) -> str:
+    from handrail import events as ev
+    from handrail_tui.export import markdown
+
+    events = list(contents.events())
+    prompts = [e.prompt for e in events if isinstance(e, ev.RunStarted)]
+    session = contents.header.session if contents.header else ""
+    return markdown(events, title=one_line(prompts[0], 80) if prompts else "", session=session)
+
+
+@sessions.command()
+@click.argument("id")
+@click.option("--at", "turn", type=click.IntRange(1), metavar="TURN", help="Only to the end of this turn.")
+def fork(id: str, turn: int | None) -> int:
+    """A new session that begins as this one did, up to a turn; the old one stays as it is. Prints the new ID."""
+    from handrail.clock import RealClock
+    from handrail.session.store import Store
+
+    click.echo(Store().fork(id, RealClock(), at_turn=turn))
+    return 0
+
+
+@sessions.command()
+@click.argument("id")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def delete(id: str, yes: bool) -> int:
+    """Remove a session for good. Files that its run changed stay as they are."""
+    from handrail.session.store import Store
+    from handrail.session.summary import summarise
+
+    store = Store()
+    summary = summarise(store.path_of(id))
+    if not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("Nobody is here to be asked. Say --yes to remove it without a question.")
+        words = clean_for_terminal(f"Remove session {summary.id}, {one_line(summary.title, 60)!r}, for good?")
+        if not click.confirm(words, default=False, err=True):
+            return 1
+    store.delete(summary.id)
+    return 0
