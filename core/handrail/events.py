@@ -337,6 +337,7 @@ class SettingsChanged(_Event):
     model: str | None = None
     window: int | None = None
     max_turns: int | None = None
+    max_attempts: int | None = None
     deadline_s: float | None = None
     max_total_tokens: int | None = None
     max_cost: float | None = None

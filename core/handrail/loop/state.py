@@ -185,7 +185,7 @@ class RunState:
     def _settings_changed(self, event: ev.SettingsChanged) -> None:
         changed: dict[str, Any] = {
             name: getattr(event, name)
-            for name in ("max_turns", "deadline_s", "max_total_tokens", "max_cost")
+            for name in ("max_turns", "max_attempts", "deadline_s", "max_total_tokens", "max_cost")
             if getattr(event, name) is not None
         }
         if changed:

@@ -350,6 +350,7 @@ class Session:
         self,
         *,
         max_turns: int = 0,
+        max_attempts: int = 0,
         deadline_s: float = 0.0,
         max_total_tokens: int = 0,
         max_cost: float = 0.0,
@@ -359,7 +360,7 @@ class Session:
         self.set_bounds(
             Bounds(
                 max_turns=bounds.max_turns + max_turns,
-                max_attempts=bounds.max_attempts,
+                max_attempts=bounds.max_attempts + max_attempts,
                 deadline_s=_more(bounds.deadline_s, deadline_s),
                 max_total_tokens=_more(bounds.max_total_tokens, max_total_tokens),
                 max_cost=_more(bounds.max_cost, max_cost),
@@ -367,7 +368,7 @@ class Session:
         )
 
     def set_bounds(self, bounds: Bounds) -> None:
-        """Put other bounds in force, in a run or before it goes on; `max_attempts` counts from the next run or resume.
+        """Put other bounds in force, in a run or before it goes on.
 
         Raises ValueError for a cost bound without a known price (rule L3).
         """
@@ -377,6 +378,7 @@ class Session:
             ev.SettingsChanged(
                 **self._stage.stamp(),
                 max_turns=bounds.max_turns,
+                max_attempts=bounds.max_attempts,
                 deadline_s=bounds.deadline_s,
                 max_total_tokens=bounds.max_total_tokens,
                 max_cost=bounds.max_cost,
