@@ -108,13 +108,16 @@ class MessageDelta(_Event):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFinished(_Event):
-    """The reply, whole or as far as it came. It supersedes its deltas. `cost` in dollars, None while unknown."""
+    """The reply, whole or as far as it came. It supersedes its deltas. `cost` in dollars, None while unknown.
+
+    `estimate` stands in for a usage that the provider did not tell, so that bounds on tokens and cost still hold."""
 
     message: AssistantMessage
     type: Literal["message_finished"] = "message_finished"
     purpose: Literal["task", "summary"] = "task"
     seconds: float = 0.0
     cost: float | None = None
+    estimate: Usage | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Compaction: older turns become a summary, the newest stay whole (rule R14). Pure functions; `room` asks.
 
-Sizes are estimates in tokens, four characters each, except where a reply told the real size of its context.
+Sizes are estimates (`sizes`), except where a reply told the real size of its context.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handrail import events as ev
+from handrail.loop.sizes import CHARS, tokens
 from handrail.loop.stage import Stamp
-from handrail.messages import AssistantMessage, Image, Message, Text, ToolMessage, UserMessage
+from handrail.messages import AssistantMessage, Message, Text, ToolMessage, UserMessage
 from handrail.providers.base import ModelInfo, Request
 
 KEEP_SHARE = 0.25  # of the window, for the newest turns
 KEEP_TOKENS = 20_000  # where the window is unknown
-CHARS = 4
-IMAGE_TOKENS = 1_500
 _CLIP = 4_000  # characters of one tool result in the text to summarise
 
 _SYSTEM = (
@@ -35,18 +34,6 @@ class Plan:
     kept: int
     before: int
     rest: int
-
-
-def tokens(message: Message) -> int:
-    """An estimate of the tokens of a message."""
-    total = 4
-    for block in message.content:
-        if isinstance(block, Image):
-            total += IMAGE_TOKENS
-        else:
-            text = block.raw if hasattr(block, "raw") else block.text
-            total += len(text) // CHARS + 1
-    return total
 
 
 def overfull(messages: Sequence[Message], window: int | None, cap: int | None) -> bool:

@@ -9,8 +9,9 @@ from typing import Any, Literal, cast
 
 from handrail import events as ev
 from handrail.loop.interrupts import Cause, Scope
+from handrail.loop.sizes import estimate
 from handrail.loop.stage import Stage
-from handrail.messages import AssistantMessage, Block, Failure, ToolCall, clean
+from handrail.messages import AssistantMessage, Block, Failure, ToolCall, Usage, clean
 from handrail.providers.assemble import Assembler
 from handrail.providers.base import (
     CallDelta,
@@ -88,12 +89,18 @@ class Asker:
         if message is None:
             message = _broken(partial, cause, idle_s, provider)
         message = self._unique(message)
-        cost = _cost(provider, message)
+        guess = estimate(request, message) if message.usage is None else None
+        cost = _cost(provider, message.usage or guess)
         if cause != "suspend":
             seconds = stage.clock.now() - started
             stage.emit(
                 ev.MessageFinished(
-                    **stage.stamp(), message=message, purpose=purpose, seconds=seconds, cost=cost
+                    **stage.stamp(),
+                    message=message,
+                    purpose=purpose,
+                    seconds=seconds,
+                    cost=cost,
+                    estimate=guess,
                 )
             )
         return Reply(message, cause)
@@ -207,13 +214,11 @@ def is_lost(message: AssistantMessage) -> bool:
     return message.failure is not None and message.failure.text == LOST
 
 
-def _cost(provider: Provider, message: AssistantMessage) -> float | None:
-    """Dollars of a reply, None while the price or the usage is unknown (never 0 for unknown)."""
-    price, usage = provider.model.price, message.usage
-    if price is None:
-        return None
-    if usage is None:
-        return 0.0 if message.stop_reason == "error" else None
+def _cost(provider: Provider, usage: Usage | None) -> float | None:
+    """Dollars of a reply, None while the price is unknown (never 0 for unknown). No usage at all is no cost."""
+    price = provider.model.price
+    if price is None or usage is None:
+        return None if price is None else 0.0
     million = (
         usage.input * price.input
         + usage.output * price.output

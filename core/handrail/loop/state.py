@@ -113,7 +113,7 @@ class RunState:
     def _message_finished(self, event: ev.MessageFinished) -> None:
         message = event.message
         self.last, self.last_batch = message, None
-        self.usage += message.usage or Usage()
+        self.usage += message.usage or event.estimate or Usage()
         known = self.cost is not None and event.cost is not None
         self.cost = self.cost + event.cost if known else None  # type: ignore[operator]
         if event.purpose == "task":

@@ -6,9 +6,12 @@ import pytest
 from runs import ANSWER, Spy, call, fails, make, play, says, submit
 
 from handrail import events as ev
-from handrail.messages import Usage
+from handrail.clock import VirtualClock
+from handrail.messages import AssistantMessage, Text, ToolCall, Usage
 from handrail.policy import Bounds, RecoveryPolicy
-from handrail.providers.base import Price
+from handrail.providers.base import ModelInfo, Price
+from handrail.providers.function import FunctionProvider
+from handrail.session import Session
 
 FREE = RecoveryPolicy()
 
@@ -171,3 +174,15 @@ async def test_L13_off_by_setting():
     recovery = RecoveryPolicy(enabled=False, no_progress=False)
     played = await play([*([says("", call("lookup"))] * 7), says("done")], tools=[Spy()], recovery=recovery)
     assert played.outcome == "completed"
+
+
+async def test_L3_a_provider_that_tells_no_usage_does_not_lift_a_bound():
+    def answer(request):
+        calls = (ToolCall(f"c{len(request.messages)}", "lookup", {}, f'{{"n": {len(request.messages)}}}'),)
+        return AssistantMessage((Text("word " * 400), *calls), "tool_use")
+
+    provider = FunctionProvider(answer, ModelInfo("function/model", price=Price(1000.0, 1000.0)))
+    session = Session(provider, tools=[Spy()], bounds=Bounds(max_cost=2.0), clock=VirtualClock())
+    finished = await session.run("Go.")
+    assert (finished.outcome, finished.bound) == ("budget", "max_cost")
+    assert finished.requests < 5
