@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -39,9 +40,11 @@ class Manner:
         return Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
 
 
-async def play(session: Session, begin: Begin, manner: Manner) -> Last:
+async def play(
+    session: Session, begin: Begin, manner: Manner, goodbye: Callable[[Last], str] = lambda last: ""
+) -> Last:
     """Carry the run that `begin` begins; every event is a line. Signals and a reader that goes away end it as rule
-    J7 says."""
+    J7 says. Where the lines are for people, `goodbye` has the last word."""
     out = Out(manner.stream, gone=lambda: session.suspend("SIGPIPE"))
     session.listen(manner.listener(out))
     prompter = Prompter(session, out, Typed()) if manner.asks else None
@@ -49,7 +52,10 @@ async def play(session: Session, begin: Begin, manner: Manner) -> Last:
         session.listen(prompter)
     try:
         with signals.handled(session):
-            return await begin()
+            last = await begin()
+        if not manner.json and (words := goodbye(last)):
+            out.line(words)
+        return last
     finally:
         if prompter is not None:
             prompter.close()

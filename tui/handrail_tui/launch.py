@@ -81,6 +81,14 @@ class Launch:
         """What begins a run of `task`."""
         return lambda: self.session.run(task.prompt, context=task.context)
 
+    def goodbye(self, last: Last) -> str:
+        """How to go on with what is not done; empty when it is, or when nothing is kept."""
+        from handrail_tui.listing import going_on
+
+        outcome = None if last.type == "run_interrupted" else last.outcome
+        command = going_on(self.session.id, outcome) if self.keeper else ""
+        return f"go on: {command}" if command else ""
+
     def _provider_named(self, name: str) -> Provider:
         """Another model in mid-run; one of the same provider is asked where this one is."""
         from handrail.providers import catalog
@@ -193,7 +201,7 @@ class Parts:
 
         keys = [self.resolved.api_key, *(p.key for p in self.chosen.providers.values())]
         known = [key for key in keys if key and not key.startswith("!")]
-        return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers)]
+        return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers, self.resolved.base_url)]
 
 
 def resolve(chosen: settings.Settings) -> Resolved:

@@ -79,6 +79,27 @@ def row(summary: SessionSummary, now: float) -> tuple[str, str, str, str, str, s
     )
 
 
+def next_step(summary: SessionSummary) -> str:
+    """The command that a person would give next."""
+    if summary.running:
+        return f'handrail answer {summary.id} "…"' if summary.needs else f"handrail stop {summary.id}"
+    outcome = "human-required" if summary.needs else summary.outcome
+    return going_on(summary.id, outcome) or f'handrail resume {summary.id} --prompt "…"'
+
+
+def going_on(id: str, outcome: str | None) -> str:
+    """The command that goes on with a run that ended so, None for one that was interrupted; empty when it is done."""
+    match outcome:
+        case "completed" | "submitted":
+            return ""
+        case "human-required":
+            return f'handrail resume {id} --answer "…"'
+        case "turn-limit":
+            return f"handrail resume {id} --max-turns +10"
+        case _:
+            return f"handrail resume {id}"
+
+
 def to_json(summary: SessionSummary) -> dict[str, Any]:
     """A session as a script reads it. Moments are RFC 3339; null where something does not apply."""
     return {

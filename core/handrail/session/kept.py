@@ -7,10 +7,10 @@ is never here: it is looked up anew each time.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -89,11 +89,13 @@ def without_credentials(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def secrets_in(headers: Mapping[str, str]) -> Iterable[str]:
-    """The values of headers that are sent with each request: what authorizes there is a key too (rule J5)."""
+def secrets_in(headers: Mapping[str, str], url: str) -> Iterator[str]:
+    """What authorizes in the headers and the address of each request is a key too (rule J5)."""
     for name, value in headers.items():
         if name.lower() in _AUTHORIZES or name.lower().endswith(("-key", "-token", "-secret")):
             yield value.removeprefix("Bearer ").strip()
+    if password := urlsplit(url).password:
+        yield from {password, unquote(password)}
 
 
 _AUTHORIZES: Final = frozenset({"authorization", "proxy-authorization", "cookie"})

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from scripted_cli import ScriptedProgram
 
 from handrail.mask import is_key_name
 
@@ -20,3 +21,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def program(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> ScriptedProgram:
+    """The command line with a scripted model, in the test's own home."""
+    return ScriptedProgram(monkeypatch, capsys)

@@ -83,6 +83,8 @@ def resume(
     """
     if answer is not None and prompt is not None:
         raise click.UsageError("--answer and --prompt exclude each other. Choose one.")
+    if prompt is not None and not prompt.strip():
+        raise click.UsageError("The prompt is empty. Say what to do.")
     recovery = {"recovery": {"enabled": False}} if no_recovery else {}
     said = {"model": model, "base_url": base_url, "approve": approve}
     wish = Wish(
@@ -111,4 +113,6 @@ def go_on(id: str | None, wish: Wish, *, folder: Path, plain: bool, as_json: boo
     with again.launch as launch:
         if on_screen:
             return exit_codes.of_run(again.show())
-        return exit_codes.of_run(asyncio.run(headless.play(launch.session, again.begin, manner)))
+        return exit_codes.of_run(
+            asyncio.run(headless.play(launch.session, again.begin, manner, launch.goodbye))
+        )

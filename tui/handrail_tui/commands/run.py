@@ -54,7 +54,9 @@ def run(prompt: str | None, again: bool, **said: Any) -> int:
     with launch.prepare(options, attended=on_screen or manner.asks or options.hold) as ready:
         if on_screen:
             return exit_codes.of_run(ready.show(ready.asked(task)))
-        return exit_codes.of_run(asyncio.run(headless.play(ready.session, ready.asked(task), manner)))
+        return exit_codes.of_run(
+            asyncio.run(headless.play(ready.session, ready.asked(task), manner, ready.goodbye))
+        )
 
 
 def _again(prompt: str | None, options: RunOptions) -> int:

@@ -101,21 +101,9 @@ def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> li
         ("journal", one_line(f"{summary.path} ({contents.size / 1000:,.0f} kB)", 500)),
         *(("damaged", str(place)) for place in contents.damage),
         *(("set aside", str(place)) for place in contents.set_aside),
-        ("next", _next(summary)),
+        ("next", listing.next_step(summary)),
     ]
     return [(label, words) for label, words in facts if words]
-
-
-def _next(summary: SessionSummary) -> str:
-    """The command that goes on with it."""
-    id = summary.id
-    if summary.running:
-        return f'handrail answer {id} "…"' if summary.needs else f"handrail stop {id}"
-    if summary.needs:
-        return f'handrail resume {id} --answer "…"'
-    if summary.outcome in ("completed", "submitted"):
-        return f'handrail resume {id} --prompt "…"'
-    return f"handrail resume {id}" + (" --max-turns +10" if summary.outcome == "turn-limit" else "")
 
 
 @sessions.command()

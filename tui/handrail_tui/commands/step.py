@@ -41,7 +41,7 @@ def step(prompt: str | None, **said: Any) -> int:
     if manner.asks:
         launch.ask_for_trust(options.folder)
     with launch.prepare(options, attended=manner.asks or options.hold, default_turns=TURNS) as ready:
-        last = asyncio.run(headless.play(ready.session, ready.asked(task), manner))
+        last = asyncio.run(headless.play(ready.session, ready.asked(task), manner, ready.goodbye))
     if last.type == "run_finished" and last.outcome == "submitted":
         out = Out(sys.stdout)
         out.line(safe_json(last.value, indent=2 if out.terminal else None))
