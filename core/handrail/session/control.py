@@ -258,25 +258,31 @@ def _read(folder: Path) -> Address:
 
 def _listen(folder: Path) -> tuple[socket.socket, Address]:
     """A listening socket, and its address on the disk. Raises OSError."""
-    token = secrets.token_hex(16)
-    if hasattr(socket, "AF_UNIX"):
-        path = folder / SOCKET
-        if len(os.fsencode(path)) > _LONGEST_PATH:
-            path = Path(tempfile.mkdtemp(prefix="handrail-")) / SOCKET  # mode 0700
-        listening = socket.socket(socket.AF_UNIX)
-        listening.bind(str(path))
-        path.chmod(0o600)
-        address = Address(token, path=str(path))
-    else:
-        listening = socket.socket(socket.AF_INET)
-        listening.bind(("127.0.0.1", 0))
-        address = Address(token, port=listening.getsockname()[1])
-    listening.listen(8)
-    listening.setblocking(False)
-    fd = os.open(folder / ADDRESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, "w", encoding="utf-8") as file:
-        json.dump({"token": token, "path": address.path, "port": address.port}, file)
+    listening = socket.socket(socket.AF_UNIX if hasattr(socket, "AF_UNIX") else socket.AF_INET)
+    try:
+        address = _bind(listening, folder, secrets.token_hex(16))
+        listening.listen(8)
+        listening.setblocking(False)
+        fd = os.open(folder / ADDRESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(fd, "w", encoding="utf-8") as file:
+            json.dump({"token": address.token, "path": address.path, "port": address.port}, file)
+    except OSError:
+        listening.close()
+        raise
     return listening, address
+
+
+def _bind(listening: socket.socket, folder: Path, token: str) -> Address:
+    """Give the socket its place: in the folder; for a path that is too long, in one of its own with mode 0700."""
+    if listening.family == socket.AF_INET:
+        listening.bind(("127.0.0.1", 0))
+        return Address(token, port=listening.getsockname()[1])
+    path = folder / SOCKET
+    if len(os.fsencode(path)) > _LONGEST_PATH:
+        path = Path(tempfile.mkdtemp(prefix="handrail-")) / SOCKET
+    listening.bind(str(path))
+    path.chmod(0o600)
+    return Address(token, path=str(path))
 
 
 def _clear(folder: Path) -> None:

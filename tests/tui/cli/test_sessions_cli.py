@@ -14,7 +14,9 @@ from handrail.clock import VirtualClock
 from handrail.codec import Codec
 from handrail.session.store import Store
 
-ASKS = [says("I need you.", call("ask_human", kind="login", needed="Log in, \x1b[31mplease.", where="http://x"))]
+ASKS = [
+    says("I need you.", call("ask_human", kind="login", needed="Log in, \x1b[31mplease.", where="http://x"))
+]
 LIMIT = fails("You have hit your usage limit. Try again in 42 min.", 429)
 
 
@@ -189,7 +191,9 @@ def test_what_cannot_be_is_one_clear_error(
     assert len(ended.err.splitlines()) <= 2
 
 
-@pytest.mark.parametrize(("command", "words"), [("answer", "--answer"), ("approve", "resume"), ("stop", "show")])
+@pytest.mark.parametrize(
+    ("command", "words"), [("answer", "--answer"), ("approve", "resume"), ("stop", "show")]
+)
 def test_H4_a_run_that_nobody_holds_cannot_be_spoken_to(
     program: ScriptedProgram, command: str, words: str
 ) -> None:

@@ -1,0 +1,225 @@
+"""Speaking to a run from another process: the channel, its safety, its end (rules H4, H5, J5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runs import Spy, call, make, says
+
+from handrail import events as ev
+from handrail.session import control
+from handrail.session.control import ADDRESS, SOCKET, Control, NotReachable, Refused
+
+pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
+
+QUESTION = says("", call("ask_human", kind="captcha", needed="Solve it.", where="http://x"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "s"
+    made.mkdir(mode=0o700)
+    return made
+
+
+def left_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+async def play(folder: Path, replies: Any, act: Callable[[ev.Event], Any], **more: Any) -> Any:
+    """Run replies with a channel in `folder`; `act` runs in a thread, as another process would, when a person is
+    asked. Returns the session, its outcome, its events."""
+    session, _, events = make(replies, attended=True, **more)
+    session.listen(Control(session, folder))
+    acting: list[asyncio.Future[Any]] = []
+
+    def on(event: ev.Event) -> None:
+        if isinstance(event, ev.HumanRequested | ev.ApprovalRequested):
+            acting.append(asyncio.ensure_future(asyncio.to_thread(act, event)))
+
+    session.listen(on)
+    finished = await session.run("Go.")
+    await asyncio.gather(*acting)
+    return session, finished, events
+
+
+async def test_H4_a_question_is_answered_from_elsewhere(folder: Path) -> None:
+    seen: list[dict[str, Any]] = []
+
+    def act(event: ev.Event) -> None:
+        seen.append(control.call(folder, "status"))
+        seen.append(control.call(folder, "answer", how="answered", text="4711"))
+
+    session, finished, events = await play(folder, [QUESTION, says("Done.")], act)
+    assert finished.outcome == "completed"
+    status, told = seen
+    assert status["session"] == session.id and status["turn"] == 1 and status["approvals"] == []
+    (question,) = status["questions"]
+    assert question == {
+        "id": "q1",
+        "kind": "captcha",
+        "needed": "Solve it.",
+        "where": "http://x",
+        "secret": False,
+    }
+    assert told == {"ok": True, "id": "q1"}
+    (answered,) = [e for e in events if isinstance(e, ev.HumanAnswered)]
+    assert (answered.how, answered.text) == ("answered", "4711")
+
+
+@pytest.mark.parametrize(("how", "ran"), [("once", 1), ("deny", 0)])
+async def test_H5_a_call_is_allowed_or_denied_from_elsewhere(folder: Path, how: str, ran: int) -> None:
+    tool = Spy("run_it", effect="run")
+
+    def act(event: ev.Event) -> None:
+        with pytest.raises(Refused, match="only be allowed once"):
+            control.call(folder, "approve", how="session")
+        control.call(folder, "approve", how=how, text="not on main")
+
+    _, finished, events = await play(
+        folder, [says("", call("run_it")), says("Done.")], act, tools=[tool], approve="ask"
+    )
+    assert (finished.outcome, len(tool.started)) == ("completed", ran)
+    (answered,) = [e for e in events if isinstance(e, ev.ApprovalAnswered)]
+    assert (answered.how, answered.text) == (how, "not on main")
+
+
+async def test_L9_a_run_is_stopped_from_elsewhere(folder: Path) -> None:
+    _, finished, _ = await play(folder, [QUESTION, says("no")], lambda e: control.call(folder, "stop"))
+    assert (finished.outcome, finished.stopped) == ("cancelled", True)
+
+
+async def test_H3_a_secret_reaches_only_the_tool_that_asked(folder: Path) -> None:
+    got: list[str] = []
+
+    async def ask(args: Any, ctx: Any) -> str:
+        got.append(await ctx.ask("The password, please.", kind="login", secret=True))
+        return "logged in"
+
+    _, _, events = await play(
+        folder,
+        [says("", call("login")), says("Done.")],
+        lambda e: control.call(folder, "answer", how="answered", text="hunter2hunter2"),
+        tools=[Spy("login", ask)],
+    )
+    assert got == ["hunter2hunter2"]
+    assert "hunter2" not in repr(events)
+
+
+async def test_what_is_not_open_or_not_known_is_refused_in_words(folder: Path) -> None:
+    words: list[str] = []
+
+    def act(event: ev.Event) -> None:
+        for do, said in [
+            ("approve", {"how": "once"}),
+            ("answer", {"id": "q9", "how": "answered"}),
+            ("answer", {"how": "shout"}),
+            ("dance", {}),
+        ]:
+            with pytest.raises(Refused) as refused:
+                control.call(folder, do, **said)
+            words.append(str(refused.value))
+        control.call(folder, "answer", how="resolved")
+
+    await play(folder, [QUESTION, says("Done.")], act)
+    assert words == [
+        "no approval is open",
+        "there is no open question 'q9'; open: q1",
+        "a question cannot be answered with 'shout'",
+        "it may be: status, answer, approve, stop",
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", [b"\n", b"[]\n", b"{\n", b"\xff\n", b"x" * 1_100_000, b'{"do":"stop"}\n', b""]
+)
+async def test_J5_who_does_not_know_the_token_is_not_heard(folder: Path, line: bytes) -> None:
+    def act(event: ev.Event) -> None:
+        where = control._read(folder)
+        with where.connect() as stranger:
+            try:
+                stranger.sendall(line)
+                stranger.shutdown(socket.SHUT_WR)
+                told = stranger.recv(1_000)
+            except OSError:
+                told = b""
+        assert told == b"" or not json.loads(told)["ok"]
+        control.call(folder, "answer", how="resolved")
+
+    _, finished, _ = await play(folder, [QUESTION, says("Done.")], act)
+    assert finished.outcome == "completed"
+
+
+async def test_J5_the_channel_is_for_its_owner_only_and_goes_with_the_run(folder: Path) -> None:
+    modes: dict[str, int] = {}
+
+    def act(event: ev.Event) -> None:
+        modes.update({p.name: stat.S_IMODE(p.stat().st_mode) for p in folder.iterdir()})
+        control.call(folder, "answer", how="resolved")
+
+    await play(folder, [QUESTION, says("Done.")], act)
+    assert modes == {ADDRESS: 0o600, SOCKET: 0o600}
+    assert left_in(folder) == []
+    with pytest.raises(NotReachable):
+        control.call(folder, "status")
+
+
+async def test_a_path_too_long_for_a_socket_gets_a_short_one(tmp_path: Path) -> None:
+    folder = tmp_path / ("deep" * 30)
+    folder.mkdir(mode=0o700)
+    short: list[Path] = []
+
+    def act(event: ev.Event) -> None:
+        short.append(Path(control._read(folder).path))
+        assert stat.S_IMODE(short[0].parent.stat().st_mode) == 0o700
+        control.call(folder, "answer", how="resolved")
+
+    _, finished, _ = await play(folder, [QUESTION, says("Done.")], act)
+    assert finished.outcome == "completed"
+    assert not short[0].parent.exists() and left_in(folder) == []
+
+
+async def test_what_a_killed_program_left_is_cleared_away(folder: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as dead:
+        dead.bind(str(folder / SOCKET))
+    (folder / ADDRESS).write_text(json.dumps({"token": "t", "path": str(folder / SOCKET), "port": 0}))
+    with pytest.raises(NotReachable):
+        control.call(folder, "status")
+    _, finished, events = await play(
+        folder, [QUESTION, says("Done.")], lambda e: control.call(folder, "answer", how="resolved")
+    )
+    assert finished.outcome == "completed"
+    assert not [e for e in events if isinstance(e, ev.Notice)]
+
+
+async def test_a_channel_that_cannot_be_opened_ends_no_run(tmp_path: Path) -> None:
+    session, _, events = make([says("Done.")])
+    session.listen(Control(session, tmp_path / "gone"))
+    finished = await session.run("Go.")
+    assert finished.outcome == "completed"
+    (notice,) = [e for e in events if isinstance(e, ev.Notice)]
+    assert notice.level == "warning" and "cannot be spoken to" in notice.text
+
+
+async def test_the_next_run_of_a_session_listens_again(folder: Path) -> None:
+    session, _, _ = make([QUESTION, says("one"), QUESTION, says("two")], attended=True)
+    session.listen(Control(session, folder))
+
+    def on(event: ev.Event) -> None:
+        if isinstance(event, ev.HumanRequested):
+            acting.append(
+                asyncio.ensure_future(asyncio.to_thread(control.call, folder, "answer", how="resolved"))
+            )
+
+    acting: list[asyncio.Future[Any]] = []
+    session.listen(on)
+    assert (await session.run("Go.")).text == "one"  # type: ignore[union-attr]
+    assert (await session.run("Again.")).text == "two"  # type: ignore[union-attr]
+    await asyncio.gather(*acting)
