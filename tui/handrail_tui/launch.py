@@ -192,7 +192,22 @@ class Parts:
             secrets=self._secrets(),
         )
         session.listen(Control(session, keeper.journal.path.parent))
+        if chosen.hooks != settings.Hooks():
+            self._hook(session)
         return session
+
+    def _hook(self, session: Session) -> None:
+        """Let the person's own commands hear of the run."""
+        from handrail_tui.hooks import HookRunner
+
+        session.listen(
+            HookRunner(
+                self.chosen.hooks,
+                session=session.id,
+                cwd=self.cwd,
+                tell=lambda words: session.notice(words, level="warning"),
+            )
+        )
 
     def _secrets(self) -> list[str]:
         """The keys that a run could come across: of the environment, of its model, of the settings (rule J5)."""
