@@ -36,6 +36,7 @@ COMMANDS: dict[str, Entry] = {
     "answer": Entry("handrail_tui.commands.answer:answer", "Answer a run that another terminal holds."),
     "approve": Entry("handrail_tui.commands.approve:approve", "Allow or deny a call of such a run."),
     "stop": Entry("handrail_tui.commands.stop:stop", "Stop such a run."),
+    "changes": Entry("handrail_tui.commands.changes:changes", "What a run did to files; undo of a turn."),
     "demo": Entry("handrail_tui.commands.demo:demo", "Play a scenario: no key, no network."),
     "check": Entry("handrail_tui.commands.check:check", "Play scenarios and hold what they expect."),
     "classify": Entry(

@@ -1,0 +1,207 @@
+"""What a run changed in files, from its record; and taking a turn's changes back, exactly or not at all.
+
+Only what the tools for files wrote is known here: each left a diff in its result. What a command did is not.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from handrail import events as ev
+from handrail.clock import Clock
+from handrail.errors import ConfigError
+from handrail.mask import MASK
+from handrail.tools.base import ToolContext, ToolError
+from handrail.tools.paths import Place, locate
+from handrail.tools.textfile import TextFile, load, save
+
+_HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_NO_NEWLINE: Final = "\\ No newline at end of file"
+_LOST: Final = "�"
+
+
+class CannotUndo(ConfigError):
+    """A change that cannot be taken back exactly. Nothing was changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One file changed by one call. `run` counts the prompts of the session from 1, `turn` the requests of that run.
+
+    `path` is relative to the working folder, or absolute outside of it. `new`: there was no such file before.
+    """
+
+    run: int
+    turn: int
+    path: str
+    diff: str
+
+    @property
+    def new(self) -> bool:
+        return self.diff.startswith("--- /dev/null\n")
+
+    @property
+    def added(self) -> int:
+        return sum(line.startswith("+") for line in self.diff.split("\n")[2:])
+
+    @property
+    def removed(self) -> int:
+        return sum(line.startswith("-") for line in self.diff.split("\n")[2:])
+
+
+def changes(events: Iterable[ev.Event]) -> list[Change]:
+    """The changes on record, in order."""
+    found, run = [], 0
+    for event in events:
+        if isinstance(event, ev.RunStarted):
+            run += not event.resumed
+        elif isinstance(event, ev.ToolFinished) and event.diff and not event.is_error:
+            path = _path(event.diff)
+            if path is not None:
+                found.append(Change(run, event.turn or 0, path, event.diff))
+    return found
+
+
+def _path(diff: str) -> str | None:
+    """The file that a diff is about."""
+    lines = diff.split("\n", 2)
+    if len(lines) < 3 or not lines[1].startswith("+++ "):
+        return None
+    return lines[1][4:].removeprefix("b/")
+
+
+def of_turn(all_: Sequence[Change], turn: int) -> list[Change]:
+    """The changes of that turn; of the last run that has such a turn with changes."""
+    runs = [c.run for c in all_ if c.turn == turn]
+    return [c for c in all_ if c.turn == turn and c.run == runs[-1]] if runs else []
+
+
+def undo(undone: Sequence[Change], later: Sequence[Change], cwd: Path, clock: Clock) -> list[str]:
+    """Take `undone` back: each file becomes what it was before them. Returns the paths, in order.
+
+    Each file must be as these changes left it, wherever they touched it; `later` are the changes that came after, to
+    say who changed it since. All files are looked at before the first one is written; when one cannot be written, those
+    written before are put back. Line ends stay as the file has them now. Raises CannotUndo.
+    """
+    ctx = ToolContext(cwd, clock)
+    planned = [_Planned.of(path, undone, later, ctx) for path in dict.fromkeys(c.path for c in undone)]
+    done: list[_Planned] = []
+    try:
+        for plan in planned:
+            plan.write()
+            done.append(plan)
+    except (ToolError, OSError) as error:
+        for plan in reversed(done):
+            plan.put_back()
+        raise CannotUndo(f"{error}. Nothing was changed.") from error
+    return [plan.path for plan in planned]
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """One file, as it is and as it is to be. `after` None: it is to go."""
+
+    path: str
+    place: Place
+    file: TextFile
+    after: bytes | None
+
+    @classmethod
+    def of(cls, path: str, undone: Sequence[Change], later: Sequence[Change], ctx: ToolContext) -> _Planned:
+        place = locate(path, ctx)
+        if not place.inside and not Path(path).is_absolute():
+            raise CannotUndo(
+                f"{path} leads out of the working folder now: it is another file. Nothing was changed."
+            )
+        try:
+            file = load(place)
+        except FileNotFoundError:
+            raise CannotUndo(f"{path} is not there any more. Nothing was changed.") from None
+        except ToolError as error:
+            raise CannotUndo(f"{error}. Nothing was changed.") from None
+        text: str | None = file.text.replace("\r\n", "\n")
+        mine = [c for c in undone if c.path == path]
+        for change in reversed(mine):
+            try:
+                text = _before(text or "", change)
+            except ValueError as error:
+                raise CannotUndo(_refusal(path, str(error), later)) from None
+        if text is None:
+            return cls(path, place, file, None)
+        if file.text.count("\r\n") not in (0, file.text.count("\n")):
+            raise CannotUndo(f"{path} has line ends of two kinds. Nothing was changed.")
+        if file.ending == "\r\n":
+            text = text.replace("\n", "\r\n")
+        return cls(path, place, file, file.encode(text))
+
+    def write(self) -> None:
+        if self.after is None:
+            self.place.real.unlink()
+        else:
+            save(self.place, self.after, self.file.mode)
+
+    def put_back(self) -> None:
+        data, mode = self.file.encode(self.file.text), self.file.mode
+        if self.after is not None:
+            save(self.place, data, mode)
+        else:
+            save(self.place, data, None)
+            self.place.real.chmod(mode)
+
+
+def _refusal(path: str, why: str, later: Sequence[Change]) -> str:
+    turns = sorted({c.turn for c in later if c.path == path})
+    if turns:
+        since = f"It was changed later in turn {', '.join(map(str, turns))}: undo that first"
+    else:
+        since = "Somebody changed it since"
+    return f"{path}: {why}. {since}. Nothing was changed."
+
+
+def _before(text: str, change: Change) -> str | None:
+    """The text before a change that left `text`; None when there was no file. Raises ValueError that says why not."""
+    lines = _split(text)
+    for new_start, old, new in reversed(_hunks(change.diff)):
+        if lines[new_start : new_start + len(new)] != new:
+            raise ValueError(f"what turn {change.turn} left at line {new_start + 1} is not there any more")
+        lines[new_start : new_start + len(new)] = old
+    if not change.new:
+        return "".join(lines)
+    if lines:
+        raise ValueError(f"there is more in it than turn {change.turn} wrote")
+    return None
+
+
+def _hunks(diff: str) -> list[tuple[int, list[str], list[str]]]:
+    """Where each hunk stands in the new file (from 0), its old lines and its new ones, line ends included."""
+    hunks: list[tuple[int, list[str], list[str]]] = []
+    sides: list[list[str]] = []
+    for line in diff.split("\n")[2:-1]:
+        if match := _HUNK.match(line):
+            start, size = int(match[3]), int(match[4] or 1)
+            hunks.append((start - 1 if size else start, [], []))
+        elif line == _NO_NEWLINE:
+            for side in sides:
+                side[-1] = side[-1].removesuffix("\n")
+        elif hunks and line[:1] in (" ", "-", "+"):
+            _, old, new = hunks[-1]
+            sides = [old] if line[0] == "-" else [new] if line[0] == "+" else [old, new]
+            for side in sides:
+                side.append(line[1:] + "\n")
+            if line[0] == "-" and (MASK in line or _LOST in line):
+                raise ValueError(
+                    "the record does not hold what stood there: a secret, or bytes that are no text"
+                )
+        else:
+            raise ValueError("its diff was too long to be kept whole")
+    return hunks
+
+
+def _split(text: str) -> list[str]:
+    lines = text.split("\n")
+    last = lines.pop()
+    return [line + "\n" for line in lines] + ([last] if last else [])
