@@ -64,6 +64,12 @@ class FakeSession:
         self.told.append(("withdraw", id))
         return QueuedMessage(id, "taken back")
 
+    def edit_queued(self, id: str, text: str, /) -> None:
+        self.told.append(("edit", id, text))
+
+    def move_queued(self, id: str, offset: int, /) -> None:
+        self.told.append(("move", id, offset))
+
     def stop(self) -> None:
         self.told.append(("stop",))
 

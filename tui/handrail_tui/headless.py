@@ -33,6 +33,11 @@ class Manner:
         """Words on a terminal with somebody at its keys ask; JSON, pipes and logs never do (rules H4, H5)."""
         return cls(json, stream, asks=not json and stream.isatty() and sys.stdin.isatty())
 
+    @staticmethod
+    def on_screen() -> bool:
+        """Whether there is a terminal to draw on: keys come from stdin, and Textual draws on stderr."""
+        return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
+
     def listener(self, out: Out) -> ev.Listener:
         """What writes the events to `out`."""
         if self.json:

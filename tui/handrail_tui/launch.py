@@ -62,7 +62,12 @@ class Launch:
         if self.keeper is not None:
             self.keeper.close()
 
-    def show(self, begin: Begin, past: Sequence[Event] = ()) -> RunFinished | RunInterrupted | None:
+    @property
+    def journal(self) -> str:
+        """Where the session is kept; empty when it is not."""
+        return short_path(self.keeper.journal.path) if self.keeper else ""
+
+    def show(self, begin: Begin | None, past: Sequence[Event] = ()) -> RunFinished | RunInterrupted | None:
         """Carry the run that `begin` begins on the screen; `past` is what happened in the session before."""
         from handrail_tui.app import run_session
 
@@ -73,8 +78,8 @@ class Launch:
             theme=self.settings.theme,
             themes=settings.user_file().parent / "themes",
             keys=self.settings.keys,
-            journal=short_path(self.keeper.journal.path) if self.keeper else "",
-            make_provider=self._provider_named,
+            journal=self.journal,
+            make_provider=self.provider_named,
         )
 
     def asked(self, task: Task) -> Begin:
@@ -89,7 +94,7 @@ class Launch:
         command = going_on(self.session.id, outcome) if self.keeper else ""
         return f"go on: {command}" if command else ""
 
-    def _provider_named(self, name: str) -> Provider:
+    def provider_named(self, name: str) -> Provider:
         """Another model in mid-run; one of the same provider is asked where this one is."""
         from handrail.providers import catalog
 

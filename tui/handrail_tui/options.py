@@ -30,26 +30,26 @@ class Duration(click.ParamType[float]):
 class RunOptions:
     """What was said on the command line. None: nothing was said, the settings decide."""
 
-    model: str | None
-    api: str | None
-    base_url: str | None
-    schema: str | None
-    max_turns: int | None
-    max_attempts: int | None
-    deadline: float | None
-    max_total_tokens: int | None
-    max_cost: float | None
-    max_output: int | None
-    approve: str | None
-    tools: str | None
-    recovery: bool
-    tool_tail: bool
-    max_wait: float | None
-    hold: bool
-    cwd: str
-    system: str | None
-    plain: bool
-    json: bool
+    model: str | None = None
+    api: str | None = None
+    base_url: str | None = None
+    schema: str | None = None
+    max_turns: int | None = None
+    max_attempts: int | None = None
+    deadline: float | None = None
+    max_total_tokens: int | None = None
+    max_cost: float | None = None
+    max_output: int | None = None
+    approve: str | None = None
+    tools: str | None = None
+    recovery: bool = True
+    tool_tail: bool = True
+    max_wait: float | None = None
+    hold: bool = False
+    cwd: str = "."
+    system: str | None = None
+    plain: bool = False
+    json: bool = False
 
     @property
     def folder(self) -> Path:

@@ -34,6 +34,10 @@ class SessionPort(Protocol):
 
     def withdraw(self, id: str, /) -> QueuedMessage | None: ...
 
+    def edit_queued(self, id: str, text: str, /) -> None: ...
+
+    def move_queued(self, id: str, offset: int, /) -> None: ...
+
     def stop(self) -> None: ...
 
     def suspend(self, signal: str | None = None, /) -> None: ...
@@ -63,6 +67,7 @@ class SessionPort(Protocol):
         self,
         *,
         max_turns: int = 0,
+        max_attempts: int = 0,
         deadline_s: float = 0.0,
         max_total_tokens: int = 0,
         max_cost: float = 0.0,

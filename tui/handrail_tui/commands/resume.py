@@ -103,7 +103,7 @@ def go_on(id: str | None, wish: Wish, *, folder: Path, plain: bool, as_json: boo
 
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
-    on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (plain or as_json)
+    on_screen = headless.Manner.on_screen() and not (plain or as_json)
     manner = headless.Manner.of(json=as_json, stream=sys.stdout)
     again = take_up(
         id if id is not None else last_here(Store(), folder),

@@ -47,7 +47,7 @@ def run(prompt: str | None, again: bool, **said: Any) -> int:
     if again:
         return _again(prompt, options)
     task = read_task(prompt)
-    on_screen = sys.stdin.isatty() and sys.stdout.isatty() and not (options.plain or options.json)
+    on_screen = headless.Manner.on_screen() and not (options.plain or options.json)
     manner = headless.Manner.of(json=options.json, stream=sys.stdout)
     if on_screen or manner.asks:
         launch.ask_for_trust(options.folder)

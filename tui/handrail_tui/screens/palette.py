@@ -29,6 +29,8 @@ class RunCommands(Provider):
         if session.running:
             yield "Stop", "end the run; what was said is kept", screen.action_stop
             yield "Suspend and quit", "the run can be resumed", screen.action_quit
+        if screen.returns:
+            yield "Sessions", "back to the list", screen.action_sessions
         yield "Decisions", "each with its evidence", screen.action_decisions
         yield "Thinking", "open or fold all thoughts", screen.action_thinking
         on = view.meters.recovery

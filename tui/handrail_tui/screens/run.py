@@ -42,6 +42,7 @@ from handrail_tui.widgets.transcript import Transcript
 from handrail_tui.widgets.transcript_rows import styled
 
 _TICK_S: Final = 0.25
+_TWICE_S: Final = 3.0
 _WARM_UP_S: Final = 0.5
 _WIDE: Final = 100
 _NARROW: Final = 60
@@ -58,6 +59,7 @@ class RunScreen(Screen[None]):
         Binding("ctrl+r", "decisions", "decisions", id="run.decisions"),
         Binding("ctrl+t", "thinking", "thinking", id="run.thinking"),
         Binding("f1", "help", "help", id="run.help", key_display="?"),
+        Binding("ctrl+o", "sessions", "sessions", id="run.sessions"),
         Binding("ctrl+q", "quit", "quit", id="run.quit"),
         Binding("ctrl+c", "interrupt", "stop, then quit", show=False, id="run.interrupt"),
         Binding("pageup", "transcript('page', -1)", "page up", show=False, id="run.page_up"),
@@ -74,14 +76,17 @@ class RunScreen(Screen[None]):
         session: SessionPort,
         *,
         begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
+        past: Iterable[Event] = (),
         home: str = "",
         journal: str = "",
         make_provider: Callable[[str], Provider] | None = None,
         guard: InputGuard | None = None,
+        returns: bool = False,
     ) -> None:
-        """`begin` starts the first run; without it the screen waits for a prompt. `home` is shown as `~`.
+        """`begin` starts the first run; without it the screen waits for a prompt. `past` stands above it.
 
-        `journal` is where the session is kept, `make_provider` makes another model's provider by its name.
+        `home` is shown as `~`, `journal` is where the session is kept, `make_provider` makes another model's
+        provider by its name. `returns`: there is a list of sessions to go back to.
         """
         super().__init__()
         self.session, self.view = session, ViewState()
@@ -90,7 +95,9 @@ class RunScreen(Screen[None]):
         self.leaving = False
         self.unsent = ""
         self.patient_since: float | None = None
-        self._begin, self._home, self._journal = begin, home, journal
+        self.journal, self.returns = journal, returns
+        self._begin, self._past, self._home = begin, past, home
+        self._going_back, self._asked = False, ""
         self._guard = guard or InputGuard()
         self._touched: dict[Item, None] = {}
         self._painter: Painter | None = None
@@ -117,6 +124,7 @@ class RunScreen(Screen[None]):
         self._unlisten = self.session.listen(self.on_session_event)
         self.set_interval(_TICK_S, self.tick)
         self.set_timer(_WARM_UP_S, warm_up)
+        self.recall(self._past)
         if self._begin is not None:
             self.drive(self._begin())
 
@@ -152,7 +160,10 @@ class RunScreen(Screen[None]):
         """Give the terminal back. What was typed and not sent is kept for the last line."""
         if self.is_attached:
             self.unsent = self.composer.text
-        self.app.exit(self.last)
+        if self._going_back:
+            self.dismiss(None)
+        else:
+            self.app.exit(self.last)
 
     # Events in ----------------------------------------------------------------------------------------------
 
@@ -224,7 +235,7 @@ class RunScreen(Screen[None]):
         """Bring the card above the composer in line with what is open."""
         now = self.session.clock.now()
         open_now = subjects(self.view, now, self.patient_since)
-        self.query_one(CardHost).show(open_now, facts(self.view, self._journal))
+        self.query_one(CardHost).show(open_now, facts(self.view, self.journal))
         if self._attention is not None:
             self._attention.show(needs(self.view))
         waiting = self.view.phase in ("waiting", "needs-you", "approval")
@@ -274,7 +285,7 @@ class RunScreen(Screen[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop":
             return self.session.running and not self.stopping
-        return True
+        return self.returns if action == "sessions" else True
 
     def action_stop(self) -> None:
         """Stop the run; what was said is kept, so is what stands in the composer."""
@@ -292,10 +303,8 @@ class RunScreen(Screen[None]):
             self.clear_selection()
         elif self.session.running and not self.stopping:
             self.action_stop()
-        elif self.composer.text.strip() and not self.leaving and not self.session.running:
-            self.leaving = True
-            self.composer.note("ctrl+c again quits; this was not sent yet")
-            self.set_timer(3.0, self._stay)
+        elif self.composer.text.strip() and not self.session.running and self._asked != "quit":
+            self._ask_twice("quit", "ctrl+c again quits; this was not sent yet")
         else:
             self.action_quit()
 
@@ -306,15 +315,31 @@ class RunScreen(Screen[None]):
         except IndexError:
             return None
 
+    def _ask_twice(self, what: str, words: str) -> None:
+        """Something that a slip of the finger should not do: the same key within a few seconds does it."""
+        self._asked = what
+        self.composer.note(words)
+        self.set_timer(_TWICE_S, self._stay)
+
     def _stay(self) -> None:
-        self.leaving = False
+        self._asked = ""
 
     def action_quit(self) -> None:
         """Leave. A run is suspended and can be resumed (rule J7)."""
+        self._going_back = False
+        self.suspend_and_leave(None)
+
+    def action_sessions(self) -> None:
+        """Back to the list. A run is suspended for that."""
+        if self.session.running and self._asked != "sessions":
+            self._ask_twice("sessions", "again goes to the list; this run is suspended and can be resumed")
+            return
+        self._going_back = True
         self.suspend_and_leave(None)
 
     def suspend_and_leave(self, signal: str | None) -> None:
-        """Suspend a run and leave as soon as it has ended; the second time, at once."""
+        """Suspend a run and leave as soon as it has ended; the second time, at once. A signal ends the program."""
+        self._going_back = self._going_back and signal is None
         if not self.session.running or self.leaving:
             self.leave()
             return

@@ -60,7 +60,6 @@ def _raise_bound(screen: RunScreen, choice: chosen.RaiseBound) -> None:
         case "max_cost":
             screen.session.raise_bounds(max_cost=amount)
         case "max_attempts":
-            screen.composer.note("Attempts are not raised in place; say what to do better in a new prompt.")
-            return
+            screen.session.raise_bounds(max_attempts=int(amount))
     if not screen.session.running:
         screen.drive(screen.session.go_on())

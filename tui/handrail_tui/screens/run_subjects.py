@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from handrail.policy import Bounds
+from handrail_tui.listing import going_on
 from handrail_tui.state import ViewState
 from handrail_tui.widgets.cards import Facts, Stall, Subject
 
@@ -43,7 +44,9 @@ def facts(view: ViewState, journal: str) -> Facts:
         advice=_advice(view),
         kept=f"{attempt.kept} kept as context" if attempt is not None and attempt.kept else "",
         journal=journal,
-        resume=f"handrail resume {view.header.session}" if journal else "",
+        resume=going_on(view.header.session, view.finished.outcome if view.finished else None)
+        if journal
+        else "",
         started_at=view.watch.started_at,
         limits=limits,
     )

@@ -1,0 +1,232 @@
+"""What every screen of the program stands in: themes, keys, the palette, signals, and a terminal given back.
+
+A lone Esc must act at once: the delay in which Textual waits for the rest of a sequence is set before Textual
+is imported.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("ESCDELAY", "25")
+
+import asyncio
+import gc
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from textual import work
+from textual.app import App, SystemCommand
+from textual.binding import BindingType
+from textual.screen import Screen
+
+from handrail.errors import ConfigError
+from handrail_tui import theming
+from handrail_tui.listing import going_on
+from handrail_tui.port import Last
+from handrail_tui.screens.run import RunScreen
+from handrail_tui.screens.themes import ThemesScreen
+from handrail_tui.text import clean_for_terminal, one_line
+
+if TYPE_CHECKING:
+    from textual import command
+
+_SIGNALS: Final = ("SIGTERM", "SIGHUP")
+_COLLECT: Final = (50_000, 50, 1_000)
+_PATIENCE_S: Final = 3.0
+"""Seconds that a suspended run gets to end by itself before the terminal is given back anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taste:
+    """How a person wants the program: `theme`, the folder of their own `themes`, `keys` by action."""
+
+    theme: str | None = None
+    themes: Path | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Something to look at: what makes its screen, and what lets go of all that stands behind it."""
+
+    screen: Callable[[], RunScreen]
+    close: Callable[[], None] = lambda: None
+
+
+def _run_commands() -> type[command.Provider]:
+    """The palette of the run screen, imported when it is opened."""
+    from handrail_tui.screens.palette import RunCommands
+
+    return RunCommands
+
+
+class Program(App[Last], inherit_bindings=False):
+    """Shows `first`, and what is opened from it."""
+
+    TITLE = "handrail"
+    CSS_PATH = "app.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = []
+    COMMANDS = App.COMMANDS | {_run_commands}
+    # The screen binds ctrl+p under an id of its own, so that settings can remap it.
+    COMMAND_PALETTE_BINDING = "ctrl+backslash"
+
+    def __init__(
+        self,
+        first: Screen[Any],
+        taste: Taste | None = None,
+        on_signal: Callable[[str], None] = lambda name: None,
+    ) -> None:
+        """`on_signal` hears of a signal that ends the program."""
+        super().__init__()
+        taste = taste or Taste()
+        self._first, self._on_signal = first, on_signal
+        self._themes = theming.install(self, taste.themes)
+        self._wanted_theme = taste.theme
+        self.theme = taste.theme if taste.theme in self.available_themes else theming.DEFAULT
+        if taste.keys:
+            self.set_keymap(taste.keys)
+        self._open: list[Opened] = []
+        self.seen: RunScreen | None = None
+        """The run that was looked at last."""
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return theming.defaults()
+
+    def get_default_screen(self) -> Screen[Any]:
+        return self._first
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        yield SystemCommand("Theme", "choose the colours", self.search_themes)
+
+    def search_themes(self) -> None:
+        """Choose a theme, with a preview of each."""
+        self.push_screen(ThemesScreen(self._themes))
+
+    def on_mount(self) -> None:
+        theming.watch(self, self._themes)
+        if self._wanted_theme is not None and self._wanted_theme != self.theme:
+            names = ", ".join(sorted(self.available_themes))
+            self.notify(f"no theme {one_line(self._wanted_theme, 60)}; there are {names}", markup=False)
+        loop = asyncio.get_running_loop()
+        for name in _SIGNALS:
+            if number := getattr(signal, name, None):
+                # Not on every platform, and not outside the main thread.
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.add_signal_handler(number, self._signalled, name)
+
+    def on_unmount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for name in _SIGNALS:
+            if number := getattr(signal, name, None):
+                with suppress(NotImplementedError, RuntimeError, ValueError):
+                    loop.remove_signal_handler(number)
+
+    # Runs ---------------------------------------------------------------------------------------------------
+
+    @property
+    def run_in_front(self) -> RunScreen | None:
+        """The run on the screen, whatever stands over it."""
+        return next((s for s in reversed(self.screen_stack) if isinstance(s, RunScreen)), None)
+
+    @work(exclusive=True, group="open")
+    async def open(self, make: Callable[[], Opened], refused: Callable[[str], None]) -> None:
+        """Make something in a thread, show it until it is left, and let go of it.
+
+        `refused` is told, in words, why it could not be made.
+        """
+        try:
+            opened = await asyncio.to_thread(make)
+        except ConfigError as error:
+            refused(str(error))
+            return
+        self._open.append(opened)
+        self.seen = screen = opened.screen()
+        await self.push_screen_wait(screen)
+        self._open.remove(opened)
+        opened.close()
+
+    def close_all(self) -> None:
+        """Let go of what is still open when the program ends."""
+        while self._open:
+            self._open.pop().close()
+
+    def _signalled(self, name: str) -> None:
+        """Give the terminal back, and suspend the run (rule J7)."""
+        if name == "SIGHUP":
+            _let_the_terminal_go()
+        self._on_signal(name)
+        if (screen := self.run_in_front) is None:
+            self.exit(return_code=128 + signal.Signals[name])
+            return
+        screen.suspend_and_leave(name)
+        asyncio.get_running_loop().call_later(_PATIENCE_S, screen.leave)
+
+
+class Watchdog:
+    """Ends the program some seconds after a signal, should it still be there.
+
+    Writing to a terminal that is gone may block for ever; by then everything is on disk.
+    """
+
+    def __init__(self) -> None:
+        self._timer: threading.Timer | None = None
+
+    def arm(self, name: str) -> None:
+        """`name` is the signal that came; the exit code tells it."""
+        self._timer = threading.Timer(2 * _PATIENCE_S, os._exit, (128 + signal.Signals[name],))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+
+
+def _let_the_terminal_go() -> None:
+    """Nobody reads what is written from now on: writes to a terminal that hung up must not fail."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        if os.isatty(stream):
+            os.dup2(nowhere, stream)
+    os.close(nowhere)
+
+
+def carry(program: Program, watchdog: Watchdog) -> Last | None:
+    """Show the program until the person leaves; returns how the last run ended, if one was on the screen.
+
+    Afterwards a line on stderr says how it ended and, when the session is kept, how to go on; another one what
+    was typed and not sent.
+    """
+    # A full collection over a long transcript would hold the keys for a tenth of a second: it is made seldom.
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
+    try:
+        last = program.run()
+    finally:
+        watchdog.cancel()
+        program.close_all()
+    if program.return_code == 0 and program.seen is not None:
+        _say_goodbye(program.seen, last)
+    return last
+
+
+def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
+    """A line or two where the screen was: the terminal may be gone, then nobody reads them."""
+    outcome = "no run" if last is None else "interrupted" if last.type == "run_interrupted" else last.outcome
+    name = one_line(screen.view.header.session, 80)
+    parts = [f"handrail: {outcome}"]
+    if screen.journal and name:
+        command = going_on(name, last.outcome if last is not None and last.type == "run_finished" else None)
+        parts += [f"session {name}", screen.journal, *([f"go on: {command}"] if command else [])]
+    lines = ["   ".join(parts)]
+    if unsent := clean_for_terminal(screen.unsent).strip():
+        lines.append(f"not sent: {unsent}")
+    with suppress(OSError):
+        print("\n".join(lines), file=sys.stderr)  # noqa: T201
