@@ -147,7 +147,7 @@ class AssistantMessage:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        return tuple(b for b in self.content if isinstance(b, ToolCall))
+        return tuple([b for b in self.content if isinstance(b, ToolCall)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ Message: TypeAlias = UserMessage | AssistantMessage | ToolMessage
 
 def text_of(content: Iterable[object]) -> str:
     """The text blocks of `content`, joined."""
-    return "".join(b.text for b in content if isinstance(b, Text))
+    return "".join([b.text for b in content if isinstance(b, Text)])
 
 
 def clean(text: str) -> str:
