@@ -46,6 +46,7 @@ class Stage:
         self.interrupts = Interrupts()
         self.turn: int | None = None
         self._listeners: tuple[ev.Listener, ...] = ()
+        self._unwritten = False  # the record could not be written when it was tried last
         self._untold: deque[ev.Event] = deque()
         self._telling = False
 
@@ -119,14 +120,19 @@ class Stage:
         """
         if self.record is None:
             return
-        told = False
         while (words := await self.record.commit()) is not None:
-            if not told:
-                told = True
-                self.emit(ev.Notice(**self.stamp(), level="error", text=words))
+            if not self._unwritten:
+                self._unwritten = True
+                self._say(ev.Notice(**self.stamp(), level="error", text=words))
             with self.interrupts.scope() as scope:
                 await self.clock.sleep(RETRY_S)
             if scope.cause is not None:
                 return
-        if told:
-            self.emit(ev.Notice(**self.stamp(), text="the journal can be written again; the run goes on"))
+        if self._unwritten:
+            self._unwritten = False
+            self._say(ev.Notice(**self.stamp(), text="the journal can be written again; the run goes on"))
+
+    def _say(self, notice: ev.Notice) -> None:
+        """Say something while the run goes on: its end has the last word."""
+        if self.state.running:
+            self.emit(notice)
