@@ -18,6 +18,7 @@ from handrail.errors import ConfigError, did_you_mean
 from handrail.providers.base import ModelInfo, Price, Provider
 from handrail.providers.chat_request import ChatQuirks
 from handrail.providers.keys import find_key
+from handrail.providers.local_models import LocalModel, find_model
 from handrail.settings import Api, ModelSettings, ProviderSettings
 
 if TYPE_CHECKING:
@@ -31,6 +32,9 @@ KEY_VARIABLES: dict[Api, str] = {
     "anthropic": "ANTHROPIC_API_KEY",
 }
 """The variable of each protocol, for servers that have none of their own."""
+
+LOCAL = "local"
+"""The provider whose models are files here, run by a server that the program starts itself."""
 
 LOCAL_S = 2.0  # a server on this machine answers within this, or it is not there
 _DATED = re.compile(r"-(20\d{6}|20\d\d-\d\d-\d\d|latest)$")
@@ -56,7 +60,10 @@ class ProviderEntry:
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """Everything that it takes to ask a model. `key_source` says where the key came from, never the key."""
+    """Everything that it takes to ask a model. `key_source` says where the key came from, never the key.
+
+    `weights` is set for a model whose server is started on the first request; `base_url` is empty then.
+    """
 
     model: ModelInfo
     api: Api
@@ -66,6 +73,7 @@ class Resolved:
     local: bool = False
     quirks: ChatQuirks = field(default_factory=ChatQuirks)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    weights: LocalModel | None = None
 
 
 @cache
@@ -151,10 +159,14 @@ def resolve(
     entries = providers(provider_settings)
     entry = entries.get(provider)
     moved = base_url or (entry and entry.base_url_variable and environ.get(entry.base_url_variable)) or None
+    if provider == LOCAL and moved is None and (entry is None or entry.base_url is None):
+        info = model_info(name, model_settings)
+        info = replace(info, price=info.price or Price(0.0, 0.0))  # nobody asks for money
+        return Resolved(info, api or "openai-chat", "", local=True, weights=find_model(short))
     if entry is None:
         if moved is None:
             raise ConfigError(
-                f"the model {name!r}: there is no provider '{provider}'.{did_you_mean(provider, entries)}"
+                f"the model {name!r}: there is no provider '{provider}'.{did_you_mean(provider, [*entries, LOCAL])}"
                 " Another server is reached with --base-url URL."
             )
         entry = ProviderEntry(provider)
@@ -222,6 +234,14 @@ def default_model(
 
 def make_provider(resolved: Resolved, clock: Clock | None = None) -> Provider:
     """The wire for `resolved`, ready to be asked. Raises ConfigError for an address or key of no use."""
+    if resolved.weights is not None:
+        from handrail.providers.local import Local
+
+        def wire(url: str, key: str) -> Provider:
+            base = url if resolved.api == "anthropic" else f"{url}/v1"
+            return make_provider(replace(resolved, base_url=base, api_key=key, weights=None), clock)
+
+        return Local(resolved.model, resolved.weights, wire, clock=clock)
     url, key, headers = resolved.base_url, resolved.api_key, resolved.headers
     try:
         if resolved.api == "anthropic":

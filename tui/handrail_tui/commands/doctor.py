@@ -82,6 +82,7 @@ def _settings() -> Iterator[Finding]:
     yield from _model(loaded.settings)
     yield from _keys(loaded.settings)
     yield from _servers(loaded.settings)
+    yield from _local_models()
     yield from _theme(loaded.settings)
 
 
@@ -94,7 +95,8 @@ def _model(chosen: settings.Settings) -> Iterator[Finding]:
         yield Finding("hint", "model", words) if none else Finding("bad", "model", str(error))
         return
     key = f"key from {found.key_source}" if found.key_source else "without a key"
-    yield Finding("ok", "model", f"{found.model.name}, {found.api}, {found.base_url}, {key}")
+    where = found.base_url or "on this machine"
+    yield Finding("ok", "model", f"{found.model.name}, {found.api}, {where}, {key}")
     if found.model.price is None and not found.local:
         yield Finding(
             "hint",
@@ -131,6 +133,18 @@ def _servers(chosen: settings.Settings) -> Iterator[Finding]:
             silent.append(f"{server.provider} ({server.base_url})")
     if silent:
         yield Finding("hint", "server", f"no answer: {', '.join(silent)}")
+
+
+def _local_models() -> Iterator[Finding]:
+    from handrail.providers import local_models
+
+    names = ", ".join(f"local/{name}" for name in local_models.local_models())
+    if names and local_models.server_installed():
+        yield Finding("ok", "local", names)
+    elif names:
+        yield Finding("hint", "local", f"{names}: to run them, {local_models.INSTALL_SERVER}")
+    else:
+        yield Finding("hint", "local", "no model on this machine; a small one: handrail models get smollm2")
 
 
 def _theme(chosen: settings.Settings) -> Iterator[Finding]:

