@@ -60,7 +60,8 @@ class ModelSettings(_Settings):
 class ProviderSettings(_Settings):
     """A provider of one's own, or changes to a built-in one.
 
-    `key` is the key itself, or a command that prints it when it begins with `!`; `key_env` names a variable.
+    `key` is the key itself, a command that prints it when it begins with `!`, or an entry of the system's keyring when
+    it begins with `keyring:`; `key_env` names a variable.
     """
 
     base_url: str | None = None

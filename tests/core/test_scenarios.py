@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from runs import Played, hold_invariants
-from wires import hold_wires
 
 from handrail import events as ev
 from handrail.providers.scripted import ScriptedProvider
@@ -32,8 +31,6 @@ async def test_L5_each_call_has_one_result_and_each_request_could_be_sent(path: 
     session, finished = await play(load(path), events.append)
     assert isinstance(finished, ev.RunFinished) and isinstance(session.provider, ScriptedProvider)
     hold_invariants(Played(session, session.provider, finished, events))
-    for request in session.provider.requests:
-        hold_wires(request)
 
 
 def test_there_are_scenarios() -> None:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from wires import hold_wires
+
 from handrail import events as ev
 from handrail.clock import Clock, VirtualClock
 from handrail.messages import AssistantMessage, Failure, ToolCall, ToolMessage, Usage
@@ -200,7 +202,7 @@ def hold_invariants(played: Played) -> None:
 
 
 def hold_protocol(request: Request) -> None:
-    """Results stand directly behind their calls, each once, in call order."""
+    """Results stand directly behind their calls, each once, in call order, and each wire's maker would take it."""
     open_calls: list[str] = []
     for message in request.messages:
         if isinstance(message, ToolMessage):
@@ -210,6 +212,7 @@ def hold_protocol(request: Request) -> None:
             if isinstance(message, AssistantMessage):
                 open_calls = [c.id for c in message.calls]
     assert not open_calls, f"calls without a result: {open_calls}"
+    hold_wires(request)
 
 
 ONE = Usage(1, 1)

@@ -1,12 +1,14 @@
-"""Where a key comes from: the environment, the settings, or a command that prints it."""
+"""Where a key comes from: the environment, the settings, a command that prints it, or the system's keyring."""
 
 from __future__ import annotations
 
 import subprocess
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 from handrail.errors import ConfigError
 
+KEYRING = "keyring:"
 COMMAND_S = 60.0  # a password manager may ask its owner first
 
 
@@ -15,24 +17,51 @@ def find_key(
 ) -> tuple[str | None, str | None]:
     """The key and where it was found; (None, None) when there is none.
 
-    HANDRAIL_API_KEY wins, then the settings (`key`, a command when it begins with `!`), then `variables` in
-    order. Raises ConfigError when a command gives no key.
+    HANDRAIL_API_KEY wins, then the settings (`key`: a command when it begins with `!`, an entry of the keyring when it
+    is `keyring:SERVICE` or `keyring:SERVICE/USER`), then `variables` in order. Raises ConfigError when a command or
+    the keyring gives no key.
     """
     first, *others = variables
     if value := environ.get(first, "").strip():
         return value, first
     if setting is not None:
-        key = _from_command(setting[1:], provider) if setting.startswith("!") else setting.strip()
-        return key or None, f"settings: providers.{provider}.key"
+        place = f"settings: providers.{provider}.key"
+        if setting.startswith("!"):
+            return _from_command(setting[1:], place), place
+        if setting.startswith(KEYRING):
+            return _from_keyring(setting.removeprefix(KEYRING), place), place
+        return setting.strip() or None, place
     for name in others:
         if value := environ.get(name, "").strip():
             return value, name
     return None, None
 
 
-def _from_command(command: str, provider: str) -> str:
+def _from_keyring(entry: str, place: str) -> str:
+    """The password of `SERVICE/USER` in the system's keyring; the user is `handrail` where none is named."""
+    service, _, user = entry.strip().partition("/")
+    user = user or "handrail"
+    place = f"{place}: {KEYRING}{entry.strip()}"
+    try:
+        keyring = import_module("keyring")
+    except ImportError:
+        raise ConfigError(
+            f"{place} needs a package that is not installed: pip install 'handrail[keyring]'"
+        ) from None
+    try:
+        key = keyring.get_password(service, user)
+    except Exception as error:  # each backend has errors of its own
+        raise ConfigError(
+            f"{place}: the keyring cannot be read ({type(error).__name__}). Is it unlocked?"
+        ) from None
+    if not key:
+        raise ConfigError(f"{place}: there is no such entry. Make it with: keyring set {service} {user}")
+    return str(key).strip()
+
+
+def _from_command(command: str, place: str) -> str:
     """The first line that `command` prints. Its output is never shown: it may hold the key."""
-    place = f"settings: providers.{provider}.key: the command `{command.strip()}`"
+    place = f"{place}: the command `{command.strip()}`"
     try:
         done = subprocess.run(
             command, shell=True, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=COMMAND_S

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from importlib.resources import files
+from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -218,6 +220,36 @@ class TestSettings:
         with pytest.raises(ConfigError, match=r"providers\.mine\.key: the command .* gave no key") as caught:
             resolve("mine/m", environ={}, provider_settings=own)
         assert "secret-1\n" not in str(caught.value)
+
+    @pytest.mark.parametrize(
+        ("key", "asked"), [("keyring:mine", ("mine", "handrail")), ("keyring:work/me", ("work", "me"))]
+    )
+    def test_the_keyring_holds_the_key(
+        self, key: str, asked: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        kept = {asked: "secret-1"}
+        ring = SimpleNamespace(get_password=lambda service, user: kept.get((service, user)))
+        monkeypatch.setitem(sys.modules, "keyring", ring)
+        own = {"mine": ProviderSettings(base_url="http://h/v1", key=key)}
+        assert resolve("mine/m", environ={}, provider_settings=own).api_key == "secret-1"
+        kept.clear()
+        with pytest.raises(
+            ConfigError, match=rf"no such entry\. Make it with: keyring set {' '.join(asked)}"
+        ):
+            resolve("mine/m", environ={}, provider_settings=own)
+
+    def test_a_keyring_that_cannot_be_read_says_what_to_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        own = {"mine": ProviderSettings(base_url="http://h/v1", key="keyring:mine")}
+        monkeypatch.setitem(sys.modules, "keyring", None)
+        with pytest.raises(ConfigError, match=r"pip install 'handrail\[keyring\]'"):
+            resolve("mine/m", environ={}, provider_settings=own)
+
+        def locked(service: str, user: str) -> str:
+            raise OSError("secret-1")
+
+        monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_password=locked))
+        with pytest.raises(ConfigError, match=r"cannot be read \(OSError\)\. Is it unlocked\?$"):
+            resolve("mine/m", environ={}, provider_settings=own)
 
 
 @pytest.mark.parametrize("api", ["openai-chat", "openai-responses", "anthropic"])
