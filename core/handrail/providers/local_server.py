@@ -14,7 +14,6 @@ import os
 import signal
 import sys
 import threading
-import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -70,7 +69,7 @@ def _params(params: Any, said: argparse.Namespace, key: str) -> Any:
 
 
 def _wait_till_healthy(url: str) -> None:
-    where = urlsplit(url)
+    where, pause = urlsplit(url), threading.Event()
     while True:
         connection = http.client.HTTPConnection(where.hostname or "127.0.0.1", where.port, timeout=5)
         try:
@@ -81,7 +80,7 @@ def _wait_till_healthy(url: str) -> None:
             pass
         finally:
             connection.close()
-        time.sleep(POLL_S)
+        pause.wait(POLL_S)
 
 
 def _read_line() -> str:

@@ -16,6 +16,7 @@ from replay import ask
 from handrail.errors import ConfigError
 from handrail.providers.base import Price, Provider
 from handrail.providers.catalog import (
+    LOCAL,
     ProviderEntry,
     built_in,
     default_model,
@@ -162,7 +163,7 @@ class TestModels:
             "models"
         ].items():
             info = model_info(name)
-            assert info.provider in built_in(), name
+            assert info.provider in (*built_in(), LOCAL), name
             assert set(row) <= {"window", "max_output", "price", "images"}, name
             assert info.window is None or (info.max_output or 0) < info.window, name
             assert info.price is None or 0 < info.price.input <= info.price.output, name
