@@ -14,7 +14,7 @@ from mock_server import MockServer
 from replay import ask
 
 from handrail.errors import ConfigError
-from handrail.providers.base import Price, Provider
+from handrail.providers.base import Note, Price, Provider
 from handrail.providers.catalog import (
     LOCAL,
     ProviderEntry,
@@ -291,3 +291,19 @@ class TestLocalServers:
         await server.stop()
         (found,) = await list_local([ProviderEntry("p", base_url=f"http://127.0.0.1:{port}/v1", local=True)])
         assert found.problem == "no server answers here"
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "openai-responses", "anthropic"])
+async def test_plain_http_to_another_machine_warns_once_through_each_wire(
+    server: MockServer, api: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HTTP_PROXY", server.url)
+    server.answer("{}", 500)
+    far = {"base_url": "http://api.example.test/v1", "api": api}
+    provider = make_provider(resolve("mine/m", environ={}, **far))
+    first, _ = await ask(provider)
+    second, _ = await ask(provider)
+    await provider.aclose()  # type: ignore[attr-defined]
+    (note,) = first
+    assert isinstance(note, Note) and note.level == "warning" and "api.example.test is reached" in note.text
+    assert second == [] and len(server.requests) == 2
