@@ -30,7 +30,7 @@ def run(prompt: str | None, again: bool, **said: Any) -> int:
     \b
     handrail run "fix the flaky checkout test"
     handrail run --approve edits --max-turns 12 "rename cart_total to total, everywhere"
-    handrail run --base-url http://127.0.0.1:8080/v1 --model local/qwen "what is in this folder?"
+    handrail run --base-url http://127.0.0.1:8080/v1 --model my/qwen "what is in this folder?"
     tail -n 200 app.log | handrail run --plain "why does it restart?"
     handrail run --json --approve all "bump the version" | jq -r .type
 
