@@ -18,6 +18,7 @@ from handrail import events as ev
 from handrail.events import CallInfo, FieldError, Instruction, QueuedMessage
 from handrail.messages import AssistantMessage, Failure, Text, Thinking, Usage
 from handrail_tui.app import HandrailApp
+from handrail_tui.program import Taste
 from handrail_tui.screens.decisions import DecisionsScreen
 from handrail_tui.screens.help import HelpScreen
 from handrail_tui.screens.run import RunScreen
@@ -263,7 +264,7 @@ async def test_the_inspector_shows_the_evidence_and_the_checkpoint() -> None:
 
 async def test_help_names_the_keys_as_they_are_bound() -> None:
     session = FakeSession()
-    app = HandrailApp(session, lambda: session.run("x"), keys={"run.decisions": "ctrl+g"})
+    app = HandrailApp(session, lambda: session.run("x"), taste=Taste(keys={"run.decisions": "ctrl+g"}))
     async with app.run_test(size=(122, 60)) as pilot:
         await settle(pilot)
         assert "ctrl+g decisions" in screen_text(app)

@@ -42,23 +42,26 @@ class Change:
 class Wish:
     """What the person wants of a stored session: to go on, with an answer or with another prompt.
 
+    `wait`: one that is done is not refused, but opened and waits for a prompt.
     `flags` are settings that hold from now on, nested by key; `bounds` how its bounds are to be.
     """
 
     answer: str | None = None
     prompt: str | None = None
     context: str | None = None
+    wait: bool = False
     flags: Mapping[str, Any] = field(default_factory=dict)
     bounds: Mapping[str, Change] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A session that was taken up, and how it goes on."""
+    """A session that was taken up, and how it goes on. `waits`: it is done, and does so with a new prompt only."""
 
     launch: Launch
     past: StoredRun
     begin: Begin
+    waits: bool = False
 
     def show(self) -> Last | None:
         """Go on on the screen, where its past is to be seen."""
@@ -90,7 +93,8 @@ def take_up(id: str, wish: Wish, *, attended: bool) -> Again:
     try:
         past = stored_run(journal.contents)
         launch = _launch(journal, past, wish, clock, attended)
-        way = _way(launch.session, past, wish)
+        waits = wish.wait and _is_done(past)
+        way = launch.session.go_on if waits else _way(launch.session, past, wish)
         _change_bounds(launch.session, wish.bounds)
     except BaseException:
         journal.close()
@@ -101,7 +105,7 @@ def take_up(id: str, wish: Wish, *, attended: bool) -> Again:
             launch.session.notice(words, level="warning")
         return await way()
 
-    return Again(launch, past, begin)
+    return Again(launch, past, begin, waits)
 
 
 def _launch(journal: Journal, past: StoredRun, wish: Wish, clock: Clock, attended: bool) -> Launch:
@@ -180,6 +184,12 @@ def _change_bounds(session: Session, changes: Mapping[str, Change]) -> None:
         raise ConfigError(str(error)) from None
 
 
+def _is_done(past: StoredRun) -> bool:
+    """Whether the last run of the session came to what it was for, or none was ever begun."""
+    finished = past.finished
+    return past.started is None or (finished is not None and finished.outcome in ("completed", "submitted"))
+
+
 def _way(session: Session, past: StoredRun, wish: Wish) -> Begin:
     """How the session goes on. Raises ConfigError when there is nothing to go on with."""
     prompt, id = wish.prompt, session.id
@@ -188,7 +198,7 @@ def _way(session: Session, past: StoredRun, wish: Wish) -> Begin:
     if past.started is None:
         raise ConfigError(f'session {id} holds no run: it ended before it began. Give it one: --prompt "…"')
     finished = past.finished
-    if finished is not None and finished.outcome in ("completed", "submitted"):
+    if finished is not None and _is_done(past):
         raise ConfigError(
             f"session {id} is done: {wording.outcome(finished)[0].lower()}.\n"
             f'Ask for more in it: handrail resume {id} --prompt "…"\n'

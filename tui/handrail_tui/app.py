@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,7 @@ class HandrailApp(Program):
         begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
         *,
         past: Iterable[Event] = (),
-        theme: str | None = None,
-        themes: Path | None = None,
-        keys: Mapping[str, str] | None = None,
+        taste: Taste | None = None,
         journal: str = "",
         make_provider: Callable[[str], Provider] | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
@@ -39,7 +37,7 @@ class HandrailApp(Program):
             journal=journal,
             make_provider=make_provider,
         )
-        super().__init__(self.run_screen, Taste(theme, themes, keys or {}), on_signal)
+        super().__init__(self.run_screen, taste, on_signal)
         self.seen = self.run_screen
 
 
@@ -48,9 +46,7 @@ def run_session(
     begin: Callable[[], Coroutine[Any, Any, Last]] | None,
     *,
     past: Iterable[Event] = (),
-    theme: str | None = None,
-    themes: Path | None = None,
-    keys: Mapping[str, str] | None = None,
+    taste: Taste | None = None,
     journal: str = "",
     make_provider: Callable[[str], Provider] | None = None,
 ) -> Last | None:
@@ -63,9 +59,7 @@ def run_session(
         session,
         begin,
         past=past,
-        theme=theme,
-        themes=themes,
-        keys=keys,
+        taste=taste,
         journal=journal,
         make_provider=make_provider,
         on_signal=watchdog.arm,

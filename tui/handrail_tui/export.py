@@ -13,12 +13,26 @@ from typing import Final
 from handrail import events as ev
 from handrail.messages import AssistantMessage
 from handrail.moments import to_rfc3339
+from handrail.session.records import JournalContents
 from handrail_tui import wording
-from handrail_tui.lines import safe_json
+from handrail_tui.lines import safe_json, to_json
 from handrail_tui.text import clean_for_terminal, join, one_line, seconds
 
 _FENCE: Final = re.compile(r"\s*(?:```|~~~)")
 _MARKUP: Final = re.compile(r"!\[|<(?=[A-Za-z/!?])")
+
+
+def as_page(contents: JournalContents) -> str:
+    """What a journal holds, as Markdown."""
+    events = list(contents.events())
+    prompts = [e.prompt for e in events if isinstance(e, ev.RunStarted)]
+    session = contents.header.session if contents.header else ""
+    return markdown(events, title=one_line(prompts[0], 80) if prompts else "", session=session)
+
+
+def as_lines(contents: JournalContents) -> str:
+    """What a journal holds, as the lines that `run --json` writes."""
+    return "".join(f"{to_json(event)}\n" for event in contents.events())
 
 
 def markdown(events: Iterable[ev.Event], *, title: str, session: str) -> str:

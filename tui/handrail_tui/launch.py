@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from handrail.session.kept import Made
     from handrail.tools.base import Tool
     from handrail_tui.port import Last
+    from handrail_tui.program import Taste
     from handrail_tui.task import Task
 
 Begin: TypeAlias = "Callable[[], Coroutine[Any, Any, Last]]"
@@ -59,8 +60,17 @@ class Launch:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let the journal go."""
         if self.keeper is not None:
             self.keeper.close()
+
+    @property
+    def taste(self) -> Taste:
+        """How the screen is wanted."""
+        return taste_of(self.settings)
 
     @property
     def journal(self) -> str:
@@ -75,9 +85,7 @@ class Launch:
             self.session,
             begin,
             past=past,
-            theme=self.settings.theme,
-            themes=settings.user_file().parent / "themes",
-            keys=self.settings.keys,
+            taste=self.taste,
             journal=self.journal,
             make_provider=self.provider_named,
         )
@@ -220,8 +228,15 @@ class Parts:
         from handrail.session.kept import secrets_in
 
         keys = [self.resolved.api_key, *(p.key for p in self.chosen.providers.values())]
-        known = [key for key in keys if key and not key.startswith("!")]
+        known = [key for key in keys if key and not key.startswith(("!", "keyring:"))]
         return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers, self.resolved.base_url)]
+
+
+def taste_of(chosen: settings.Settings) -> Taste:
+    """How the screen is wanted."""
+    from handrail_tui.program import Taste
+
+    return Taste(chosen.theme, settings.user_file().parent / "themes", chosen.keys)
 
 
 def resolve(chosen: settings.Settings) -> Resolved:

@@ -94,7 +94,7 @@ class Program(App[Last], inherit_bindings=False):
             self.set_keymap(taste.keys)
         self._open: list[Opened] = []
         self.seen: RunScreen | None = None
-        """The run that was looked at last."""
+        """The run that is looked at."""
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return theming.defaults()
@@ -136,10 +136,15 @@ class Program(App[Last], inherit_bindings=False):
         return next((s for s in reversed(self.screen_stack) if isinstance(s, RunScreen)), None)
 
     @work(exclusive=True, group="open")
-    async def open(self, make: Callable[[], Opened], refused: Callable[[str], None]) -> None:
+    async def open(
+        self,
+        make: Callable[[], Opened],
+        refused: Callable[[str], None],
+        unsent: Callable[[str], None] = lambda text: None,
+    ) -> None:
         """Make something in a thread, show it until it is left, and let go of it.
 
-        `refused` is told, in words, why it could not be made.
+        `refused` is told, in words, why it could not be made; `unsent` gets what was typed there and not sent.
         """
         try:
             opened = await asyncio.to_thread(make)
@@ -149,8 +154,11 @@ class Program(App[Last], inherit_bindings=False):
         self._open.append(opened)
         self.seen = screen = opened.screen()
         await self.push_screen_wait(screen)
+        self.seen = None
         self._open.remove(opened)
         opened.close()
+        if screen.unsent.strip():
+            unsent(screen.unsent)
 
     def close_all(self) -> None:
         """Let go of what is still open when the program ends."""

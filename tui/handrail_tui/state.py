@@ -80,6 +80,10 @@ class ViewState:
         self._compaction: Compaction | None = None
         self._summary = False
 
+    def clear(self) -> None:
+        """Forget everything: the events are told again from the first one."""
+        ViewState.__init__(self)
+
     @property
     def phase(self) -> Phase:
         """What the run is doing. The most urgent comes first."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,6 +19,7 @@ from handrail_tui.text import one_line
 if TYPE_CHECKING:
     from handrail.events import Event
     from handrail.scenario import Scenario
+    from handrail_tui.launch import Launch
 
 _THINKS_S: Final = 12.0
 """How long the person of a scenario takes to answer, where somebody watches and may be faster."""
@@ -34,7 +37,7 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
     """Play a scenario: no key, no network, nothing outside a temporary folder.
 
     On a terminal it plays on the screen, a wait takes at most 10 s, and you may answer, steer and stop. Without
-    one, or with --json, the run is printed at once. Without NAME there is a list to choose from.
+    one, or with --json, the run is printed at once. Without NAME there is a gallery to choose from.
 
     \b
     handrail demo
@@ -43,42 +46,65 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
     handrail demo --json my-scenario.toml
     """
     from handrail import scenario
+    from handrail_tui import headless
 
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
-    demos = _demos()
+    demos = demos_here()
     if only_list:
         _show(demos)
         return OK
-    watched = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
+    watched = headless.Manner.on_screen() and not as_json
+    if watched and not name and not plain:
+        return _gallery(demos, speed)
     file = _find(name, demos) if name else _choose(demos, watched)
     return _play(scenario.load(file), speed if watched else None, plain, as_json)
 
 
 def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> int:
     """Play it: at `speed` for somebody who watches, at once where `speed` is None."""
+    from handrail_tui import headless
+    from handrail_tui.task import Task
+
+    manner = headless.Manner.of(json=as_json, stream=sys.stdout)
+    with demo_in(chosen, speed) as launch:
+        begin = launch.asked(Task(chosen.prompt))
+        if speed is not None and not plain:
+            return _code(launch.show(begin))
+        return _code(asyncio.run(headless.play(launch.session, begin, manner)))
+
+
+@contextmanager
+def demo_in(chosen: Scenario, speed: float | None) -> Iterator[Launch]:
+    """A session that plays `chosen` in a folder of its own, which goes with it."""
     from handrail import settings
     from handrail.clock import ScaledClock, VirtualClock
     from handrail.scenario.play import session_for, working_folder
-    from handrail_tui import headless
     from handrail_tui.launch import Launch
-    from handrail_tui.task import Task
 
-    task = Task(chosen.prompt)
-    clock = VirtualClock() if speed is None else ScaledClock(speed)
-    manner = headless.Manner.of(json=as_json, stream=sys.stdout)
     with working_folder(chosen) as cwd:
         session = session_for(
             chosen,
-            clock,
+            VirtualClock() if speed is None else ScaledClock(speed),
             cwd=cwd,
             thinks_s=0.0 if speed is None else _THINKS_S,
             attended=lambda asked: speed is not None,
         )
-        launch = Launch(session, settings.load(Path.cwd()).settings)
-        if speed is not None and not plain:
-            return _code(launch.show(launch.asked(task)))
-        return _code(asyncio.run(headless.play(session, launch.asked(task), manner)))
+        yield Launch(session, settings.load(Path.cwd()).settings)
+
+
+def _gallery(demos: dict[str, Path], speed: float) -> int:
+    """Choose one on the screen, and another one after it."""
+    from handrail import settings
+    from handrail_tui.launch import taste_of
+    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.screens.demos import DemosScreen
+
+    watchdog = Watchdog()
+    taste = taste_of(settings.load(Path.cwd()).settings)
+    program = Program(DemosScreen(demos, speed), taste, watchdog.arm)
+    last = carry(program, watchdog)
+    return program.return_code or _code(last)
 
 
 def _code(last: Event | None) -> int:
@@ -91,7 +117,7 @@ def _code(last: Event | None) -> int:
     return CANCELLED if stopped else OK
 
 
-def _demos() -> dict[str, Path]:
+def demos_here() -> dict[str, Path]:
     """The demos that come with the program, by name, in their order."""
     with as_file(files("handrail_tui") / "demos") as folder:
         return {path.stem.lstrip("0123456789").lstrip("-"): path for path in sorted(folder.glob("*.toml"))}

@@ -21,15 +21,20 @@ from handrail.events import Event
 def replay(source: str, plain: bool, as_json: bool) -> int:
     """Tell a stored run again: a session, a journal, or a file that `run --json` or `sessions export` wrote.
 
+    On a terminal it plays on the screen with the stored timing, long gaps shortened; else it is printed at once.
+
     \b
     handrail replay 1kq0z
     handrail run --json "…" > run.jsonl; handrail replay run.jsonl
     """
+    from handrail_tui.headless import Manner
     from handrail_tui.lines import JsonLines, Out
     from handrail_tui.plain import Plain
 
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    if not (as_json or plain) and Manner.on_screen():
+        return _show(source)
     out = Out(sys.stdout)
     told = JsonLines(out) if as_json else Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
     for event in events_of(source):
@@ -39,6 +44,22 @@ def replay(source: str, plain: bool, as_json: bool) -> int:
 
             return faults.reader_went_away()
     return 0
+
+
+def _show(source: str) -> int:
+    """Play it on the screen."""
+    from handrail import settings
+    from handrail_tui.launch import taste_of
+    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.replaying import streamed
+    from handrail_tui.screens.replay import ReplayScreen
+
+    watchdog = Watchdog()
+    screen = ReplayScreen(streamed(events_of(source)), home=str(Path.home()))
+    taste = taste_of(settings.load(Path.cwd()).settings)
+    program = Program(screen, taste, watchdog.arm)
+    carry(program, watchdog)
+    return program.return_code or 0
 
 
 def events_of(source: str) -> Iterator[Event]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from handrail.errors import ConfigError
-from handrail_tui.lines import Out, safe_json, to_json
+from handrail_tui.lines import Out, safe_json
 from handrail_tui.text import clean_for_terminal, money, one_line, plural
 
 if TYPE_CHECKING:
@@ -113,9 +113,10 @@ def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> li
 def export(id: str, form: str, output: Path | None) -> int:
     """Write a session to stdout, or to a new file: Markdown for people, its events as JSON lines for programs."""
     from handrail.session.store import Store
+    from handrail_tui.export import as_lines, as_page
 
     contents = Store().read(id)
-    lines = _markdown(contents) if form == "md" else "".join(to_json(e) + "\n" for e in contents.events())
+    lines = as_page(contents) if form == "md" else as_lines(contents)
     if output is None:
         Out(sys.stdout).line(lines.removesuffix("\n"))
         return 0
@@ -127,16 +128,6 @@ def export(id: str, form: str, output: Path | None) -> int:
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error.strerror}.") from None
     return 0
-
-
-def _markdown(contents: JournalContents) -> str:
-    from handrail import events as ev
-    from handrail_tui.export import markdown
-
-    events = list(contents.events())
-    prompts = [e.prompt for e in events if isinstance(e, ev.RunStarted)]
-    session = contents.header.session if contents.header else ""
-    return markdown(events, title=one_line(prompts[0], 80) if prompts else "", session=session)
 
 
 @sessions.command()

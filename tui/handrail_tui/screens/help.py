@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,12 +13,19 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from handrail_tui.commands_table import COMMANDS
+from handrail_tui.commands_table import BY_NAME
+from handrail_tui.widgets.footer import KEY_NAMES
 from handrail_tui.widgets.transcript_rows import styled
 
-_NAMES = {"escape": "esc", "question_mark": "?", "pageup": "page up", "pagedown": "page down"}
+_NAMES = KEY_NAMES | {"pageup": "page up", "pagedown": "page down"}
 _COLUMN = 34
-_TITLES = {"run": "Run", "composer": "Composer", "transcript": "Transcript"}
+_TITLES = {
+    "run": "Run",
+    "composer": "Composer",
+    "transcript": "Transcript",
+    "home": "Home",
+    "sessions": "Sessions",
+}
 
 
 class HelpScreen(ModalScreen[None]):
@@ -28,19 +36,20 @@ class HelpScreen(ModalScreen[None]):
         Binding("escape,q,f1,question_mark", "dismiss", "back", id="help.back")
     ]
 
-    def __init__(self, bindings: list[ActiveBinding]) -> None:
+    def __init__(self, bindings: list[ActiveBinding], commands: Sequence[str] = tuple(BY_NAME)) -> None:
+        """`commands` are those that work there."""
         super().__init__()
-        self._active = bindings
+        self._active, self._commands = bindings, commands
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(classes="help--body"):
-            yield Static(help_text(self._active))
+            yield Static(help_text(self._active, self._commands))
 
     def on_mount(self) -> None:
         self.query_one(VerticalScroll).focus()
 
 
-def help_text(bindings: list[ActiveBinding]) -> Content:
+def help_text(bindings: list[ActiveBinding], commands: Sequence[str]) -> Content:
     """Keys by what they belong to, then the commands."""
     groups: dict[str, dict[str, tuple[list[str], str]]] = {}
     for active in bindings:
@@ -49,9 +58,9 @@ def help_text(bindings: list[ActiveBinding]) -> Content:
             continue
         title = binding.id.partition(".")[0]
         keys, _ = groups.setdefault(title, {}).setdefault(binding.id, ([], binding.description))
-        keys.append(_NAMES.get(binding.key, binding.key))
-        if binding.key_display:
-            keys.append(binding.key_display)
+        for key in (_NAMES.get(binding.key, binding.key), binding.key_display):
+            if key and key not in keys:
+                keys.append(key)
     lines = [styled(("Keys", "bold $accent"), ("   of what has the keyboard now; esc goes back", "$dim"))]
     for title, rows in groups.items():
         lines += [Content(""), styled((_TITLES.get(title, title.capitalize()), "bold"))]
@@ -62,7 +71,7 @@ def help_text(bindings: list[ActiveBinding]) -> Content:
         styled(("Commands", "bold $accent"), ("   typed in the composer", "$dim")),
         Content(""),
     ]
-    for command in COMMANDS:
+    for command in (BY_NAME[name] for name in commands):
         name = f"/{command.name} {command.argument}".ljust(_COLUMN)
         lines.append(styled("  ", (name, "$accent"), (command.help, "$dim")))
     return Content("\n").join(lines)

@@ -34,7 +34,7 @@ from handrail_tui.widgets.cards.chosen import Chosen
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
-from handrail_tui.widgets.footer import RunFooter
+from handrail_tui.widgets.footer import RunFooter, shown_key
 from handrail_tui.widgets.header import RunHeader
 from handrail_tui.widgets.reply import warm_up
 from handrail_tui.widgets.status import StatusColumn, StatusLine
@@ -46,7 +46,6 @@ _TWICE_S: Final = 3.0
 _WARM_UP_S: Final = 0.5
 _WIDE: Final = 100
 _NARROW: Final = 60
-_KEYS: Final = {"escape": "esc", "question_mark": "?"}
 
 
 class RunScreen(Screen[None]):
@@ -59,7 +58,7 @@ class RunScreen(Screen[None]):
         Binding("ctrl+r", "decisions", "decisions", id="run.decisions"),
         Binding("ctrl+t", "thinking", "thinking", id="run.thinking"),
         Binding("f1", "help", "help", id="run.help", key_display="?"),
-        Binding("ctrl+o", "sessions", "sessions", id="run.sessions"),
+        Binding("ctrl+o", "sessions", "back", id="run.sessions"),
         Binding("ctrl+q", "quit", "quit", id="run.quit"),
         Binding("ctrl+c", "interrupt", "stop, then quit", show=False, id="run.interrupt"),
         Binding("pageup", "transcript('page', -1)", "page up", show=False, id="run.page_up"),
@@ -67,6 +66,9 @@ class RunScreen(Screen[None]):
         Binding("home,ctrl+home", "transcript('top')", "beginning", show=False, id="run.top"),
         Binding("end,ctrl+end", "transcript('follow')", "end, and follow it", show=False, id="run.follow"),
     ]
+
+    FIRST_KEYS: ClassVar[str] = "run."
+    """How the ids of those keys begin that the last line shows first."""
 
     stopping: reactive[bool] = reactive(False)
     """A stop was asked for and the run has not ended yet: the key is answered at once (rule L9)."""
@@ -193,6 +195,12 @@ class RunScreen(Screen[None]):
         if self._painter is not None:
             self._painter.ask()
 
+    def forget(self) -> None:
+        """Empty the screen: the story is told again."""
+        self.view.clear()
+        self._touched.clear()
+        self.transcript.clear()
+
     def paint(self) -> None:
         """Bring the widgets in line with the view."""
         if not self.is_attached:
@@ -275,7 +283,9 @@ class RunScreen(Screen[None]):
 
     def on_key(self, event: events.Key) -> None:
         """A letter typed while the transcript has the focus is meant for the composer."""
-        if self.focused is self.transcript and event.is_printable and event.character:
+        if self.focused is not self.transcript or self.composer.disabled:
+            return
+        if event.is_printable and event.character:
             event.stop()
             self.composer.input.focus()
             self.composer.input.type_character(event.character)
@@ -332,7 +342,8 @@ class RunScreen(Screen[None]):
     def action_sessions(self) -> None:
         """Back to the list. A run is suspended for that."""
         if self.session.running and self._asked != "sessions":
-            self._ask_twice("sessions", "again goes to the list; this run is suspended and can be resumed")
+            after = "is suspended and can be resumed" if self.journal else "ends"
+            self._ask_twice("sessions", f"again goes back; this run {after}")
             return
         self._going_back = True
         self.suspend_and_leave(None)
@@ -370,13 +381,13 @@ class RunScreen(Screen[None]):
 
     def footer_keys(self) -> list[tuple[str, str]]:
         """Keys and words of the bindings that are shown, in the order in which they were declared."""
-        found = []
+        found: dict[str | None, tuple[str, str]] = {}
         for active in self.active_bindings.values():
             binding = active.binding
             if active.node is self and binding.show and active.enabled:
-                key = binding.key_display or _KEYS.get(binding.key, binding.key)
-                found.append((key, binding.description))
-        return found
+                found.setdefault(binding.id, (shown_key(binding), binding.description))
+        first = [keys for id, keys in found.items() if (id or "").startswith(self.FIRST_KEYS)]
+        return first + [keys for keys in found.values() if keys not in first]
 
     # Layout -------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from handrail_tui.commands_table import BY_NAME, COMMANDS
+from handrail_tui.commands_table import BY_NAME
 
 Kind: TypeAlias = Literal["command", "argument", "file"]
 MOST = 50
@@ -49,10 +49,12 @@ def find_trigger(before: str) -> Trigger | None:
     return None
 
 
-def complete(trigger: Trigger, files: Sequence[str] = ()) -> list[Completion]:
-    """The offers for `trigger`, the best first."""
+def complete(
+    trigger: Trigger, files: Sequence[str] = (), commands: Sequence[str] = tuple(BY_NAME)
+) -> list[Completion]:
+    """The offers for `trigger`, the best first; `commands` are those that work here."""
     if trigger.kind == "command":
-        names = rank(trigger.query, BY_NAME) if trigger.query else [command.name for command in COMMANDS]
+        names = rank(trigger.query, commands) if trigger.query else commands
         return [_command(name) for name in names]
     if trigger.kind == "argument":
         command = BY_NAME.get(trigger.command)

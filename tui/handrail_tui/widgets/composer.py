@@ -6,7 +6,7 @@ and a letter that turns out to begin a sentence goes to the text and not to a ca
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
@@ -78,16 +78,19 @@ class Composer(Vertical):
         *,
         history: Iterable[str] = (),
         lone: Mapping[str, str] | None = None,
+        commands: Sequence[str] = tuple(commands_table.BY_NAME),
         id: str | None = None,
     ) -> None:
         """`root` is where `@` looks for files. `history` holds earlier texts, the newest last.
 
         `lone` maps keys to the actions they run when pressed alone in the empty composer, as `?` for help.
+        `commands` are those that are offered.
         """
         super().__init__(id=id)
         self.guard = guard or InputGuard()
         self.history = list(history)
         self.lone = dict(lone or {})
+        self.commands = commands
         self.host: CardHost | None = None
         self._root = root
         self._trigger: Trigger | None = None
@@ -207,7 +210,7 @@ class Composer(Vertical):
         self._offer()
 
     def _offer(self) -> None:
-        self.completions.offer(complete(self._trigger, self._files) if self._trigger else [])
+        self.completions.offer(complete(self._trigger, self._files, self.commands) if self._trigger else [])
 
     def close_completions(self) -> None:
         """Take the list away until something else is typed."""

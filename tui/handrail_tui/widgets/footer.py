@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, Final
 
+from textual.binding import Binding
 from textual.content import Content
+from textual.screen import Screen
 from textual.widget import Widget
 
 from handrail_tui.state import ViewState
 from handrail_tui.widgets.transcript_rows import styled
+
+KEY_NAMES: Final = {
+    "escape": "esc",
+    "question_mark": "?",
+    "slash": "/",
+    "delete": "del",
+    "plus": "+",
+    "minus": "-",
+}
 
 
 class RunFooter(Widget):
@@ -39,3 +51,35 @@ class RunFooter(Widget):
                 continue
             line = line + (gap if line.plain else "") + item
         return line + " " * max(0, width - line.cell_length - right.cell_length) + right
+
+
+class KeyLine(Widget):
+    """The last line of a screen: the keys that work now, those of what has the keyboard first."""
+
+    DEFAULT_CSS = "KeyLine { height: 1; width: 1fr; background: $background; padding: 0 2; }"
+
+    def __init__(self, screen: Screen[Any]) -> None:
+        super().__init__()
+        self._of = screen
+
+    def on_mount(self) -> None:
+        self._of.bindings_updated_signal.subscribe(self, lambda screen: self.refresh())
+
+    def render(self) -> Content:
+        width = self.content_size.width
+        line, gap, seen = Content(""), "   " if width >= 100 else "  ", set[str]()
+        for active in self._of.active_bindings.values():
+            key = shown_key(active.binding)
+            name = active.binding.id
+            if not (active.enabled and active.binding.show and name) or name in seen:
+                continue
+            seen.add(name)
+            item = styled((key, "$foreground"), (f" {active.binding.description}", "$dim"))
+            if line.cell_length + item.cell_length + len(gap) <= width:
+                line = line + (gap if line.plain else "") + item
+        return line
+
+
+def shown_key(binding: Binding) -> str:
+    """A key as people call it."""
+    return binding.key_display or KEY_NAMES.get(binding.key, binding.key)

@@ -126,6 +126,13 @@ class Transcript(ScrollView, can_focus=True):
         else:
             self._sections[index].stale = True
 
+    def clear(self) -> None:
+        """Show nothing any more. What was opened and folded by hand is forgotten, too."""
+        self._sections.clear()
+        self._by_item.clear()
+        self._toggled.clear()
+        self._mark, self.following = None, True
+
     def paint(self, now: float) -> None:
         """Make the rows of what was touched, and place them; `now` is the moment of the session's clock."""
         self._now = now

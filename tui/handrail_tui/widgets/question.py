@@ -1,0 +1,67 @@
+"""A question in one line, answered with one key: for what should not happen by a slip of the finger."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from textual import events
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from handrail_tui.text import one_line
+from handrail_tui.widgets.transcript_rows import styled
+
+
+class Question(Static, can_focus=True):
+    """Hidden until `ask`. A key that is no answer, esc, or looking elsewhere takes the question back."""
+
+    DEFAULT_CSS = """
+    Question {
+        display: none;
+        height: auto;
+        width: 1fr;
+        margin: 0 2;
+        padding: 1 2;
+        background: $raised;
+        color: $foreground;
+        border-left: outer $needs-you;
+        &.-asking { display: block; }
+    }
+    """
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._answers: Mapping[str, str] = {}
+        self._then: Callable[[str], object] = lambda key: None
+        self._before: Widget | None = None
+
+    @property
+    def asking(self) -> bool:
+        return self.has_class("-asking")
+
+    def ask(self, words: str, answers: Mapping[str, str], then: Callable[[str], object]) -> None:
+        """Ask. `answers` are words by their key; `then` is called with the key that was pressed."""
+        self._answers, self._then, self._before = answers, then, self.app.focused
+        line = styled((one_line(words, 300), "bold"), "\n")
+        for key, answer in {**answers, "esc": "no"}.items():
+            line = line + styled((f"{key} ", "bold $accent"), (f"{answer}    ", "$dim"))
+        self.update(Content(line.plain.rstrip(), spans=list(line.spans)))
+        self.add_class("-asking")
+        self.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        event.prevent_default()
+        then = self._then if event.key in self._answers else None
+        self._close()
+        if then is not None:
+            then(event.key)
+
+    def on_blur(self) -> None:
+        self.remove_class("-asking")
+
+    def _close(self) -> None:
+        self.remove_class("-asking")
+        if self._before is not None and self._before.is_attached:
+            self._before.focus()
