@@ -117,7 +117,9 @@ async def gone_on(contents: JournalContents, at: str) -> None:
     steered = Counter(e.id for e in both if isinstance(e, ev.Steered))
     queued = {m.id for e in both if isinstance(e, ev.QueueChanged) for m in e.steering}
     waiting = {m.id for m in session.stage.state.queue.all}
-    assert queued == set(steered) ^ waiting and set(steered.values()) <= {1}, f"{at}: delivered once (rule L8)"
+    assert queued == set(steered) ^ waiting and set(steered.values()) <= {1}, (
+        f"{at}: delivered once (rule L8)"
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))

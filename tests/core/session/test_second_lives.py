@@ -136,25 +136,39 @@ async def test_J6_while_the_disk_is_full_no_request_starts_and_the_run_says_so()
     assert first.at - VirtualClock().now() >= 100 and len(provider.requests) == 1
 
 
+class FullFromTheStart(FullDisk):
+    """A disk that is full from the first start of a tool on, for 90 s."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(clock, (1e9, 1e9))
+
+    def append(self, event: ev.Event) -> None:
+        if isinstance(event, ev.ToolStarted):
+            since = self._clock.now() - VirtualClock().now()
+            self._full = (since, since + 90)
+
+
 @pytest.mark.parametrize("effect", ["edit", "run"])
 async def test_J6_while_the_disk_is_full_no_tool_that_changes_things_starts(effect: str) -> None:
     clock = VirtualClock()
     began: list[float] = []
 
     async def act(args: Any, ctx: Any) -> str:
-        began.append(ctx.clock.now() - VirtualClock().now())
+        began.append(ctx.clock.now())
         return "ok"
 
-    replies = [says("", call("change"), takes_s=10), says("Done.")]
-    session, _, _ = make(
-        replies,
+    session, _, events = make(
+        [says("", call("change"), takes_s=10), says("Done.")],
         tools=[Spy("change", act, effect=effect)],
         clock=clock,
-        record=FullDisk(clock, (5, 100)),
+        record=FullFromTheStart(clock),
         approve="all",
     )
     await session.run("Go.")
-    assert began == [pytest.approx(100, abs=6)]
+    (started,) = [e for e in events if isinstance(e, ev.ToolStarted)]
+    assert began == [pytest.approx(started.at + 90, abs=6)], (
+        "its start is on the disk before it starts (rule J1)"
+    )
 
 
 async def test_J6_a_run_that_holds_for_the_disk_can_be_stopped() -> None:
