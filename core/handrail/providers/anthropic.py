@@ -7,19 +7,18 @@ from contextlib import aclosing
 
 import httpx
 
-from handrail._version import __version__
 from handrail.clock import Clock
 from handrail.providers.anthropic_request import AnthropicQuirks, messages_body
 from handrail.providers.anthropic_stream import MessagesReader
 from handrail.providers.base import ModelInfo, Part, Request
-from handrail.providers.http import Http
 from handrail.providers.reading import read_reply
+from handrail.providers.wire import Wire
 
 PATH = "v1/messages"
 VERSION = "2023-06-01"
 
 
-class Anthropic:
+class Anthropic(Wire):
     """A model behind `POST {base_url}/v1/messages`. The base URL does not include `/v1`.
 
     `api_key` None sends no key; `headers` are sent beside our own. Raises ValueError for a base URL or a header
@@ -37,32 +36,16 @@ class Anthropic:
         headers: Mapping[str, str] | None = None,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        self._model = model
         self._quirks = quirks or AnthropicQuirks()
-        own = {
-            "content-type": "application/json",
-            "user-agent": f"handrail/{__version__}",
-            "anthropic-version": VERSION,
-        }
-        if api_key:
-            own["x-api-key"] = api_key
-        base_url = base_url.rstrip("/").removesuffix(f"/{PATH}").removesuffix("/v1")
-        self._http = Http(
-            base_url, own | dict(headers or {}), provider=model.provider, clock=clock, client=client
+        own = {"anthropic-version": VERSION, **({"x-api-key": api_key} if api_key else {})}
+        super().__init__(
+            model,
+            base_url=base_url.rstrip("/").removesuffix(f"/{PATH}").removesuffix("/v1"),
+            own=own,
+            clock=clock,
+            headers=headers,
+            client=client,
         )
-
-    @property
-    def model(self) -> ModelInfo:
-        return self._model
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a person should know about the connection."""
-        return self._http.warnings
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
 
     async def stream(self, request: Request) -> AsyncIterator[Part]:
         """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""

@@ -7,13 +7,13 @@ from contextlib import aclosing
 
 import httpx
 
-from handrail._version import __version__
 from handrail.clock import Clock
 from handrail.messages import Failure
 from handrail.providers.base import Finished, ModelInfo, Part, Request
 from handrail.providers.chat_reply import STOPS, ChatReader
 from handrail.providers.chat_request import ChatQuirks, chat_body
-from handrail.providers.http import Http, HttpFailure, Reply
+from handrail.providers.http import HttpFailure, Reply
+from handrail.providers.wire import Wire, bearer
 
 USAGE_S = 5.0  # what may follow the finish reason: usage, the end mark
 END_S = (
@@ -21,7 +21,7 @@ END_S = (
 )
 
 
-class OpenAIChat:
+class OpenAIChat(Wire):
     """A model behind `POST {base_url}/chat/completions`. The base URL includes `/v1`.
 
     `api_key` None sends no key; `headers` are sent beside our own. Raises ValueError for a base URL or a header
@@ -39,28 +39,15 @@ class OpenAIChat:
         headers: Mapping[str, str] | None = None,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        self._model = model
         self._quirks = quirks or ChatQuirks()
-        own = {"content-type": "application/json", "user-agent": f"handrail/{__version__}"}
-        if api_key:
-            own["authorization"] = f"Bearer {api_key}"
-        base_url = base_url.rstrip("/").removesuffix("/chat/completions")
-        self._http = Http(
-            base_url, own | dict(headers or {}), provider=model.provider, clock=clock, client=client
+        super().__init__(
+            model,
+            base_url=base_url.rstrip("/").removesuffix("/chat/completions"),
+            own=bearer(api_key),
+            clock=clock,
+            headers=headers,
+            client=client,
         )
-
-    @property
-    def model(self) -> ModelInfo:
-        return self._model
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a person should know about the connection."""
-        return self._http.warnings
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
 
     async def stream(self, request: Request) -> AsyncIterator[Part]:
         """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""

@@ -7,18 +7,17 @@ from contextlib import aclosing
 
 import httpx
 
-from handrail._version import __version__
 from handrail.clock import Clock
 from handrail.providers.base import ModelInfo, Part, Request
-from handrail.providers.http import Http
 from handrail.providers.reading import read_reply
 from handrail.providers.responses_request import ResponsesQuirks, output_cap, responses_body
 from handrail.providers.responses_stream import ResponsesReader
+from handrail.providers.wire import Wire, bearer
 
 PATH = "responses"
 
 
-class OpenAIResponses:
+class OpenAIResponses(Wire):
     """A model behind `POST {base_url}/responses`. The base URL includes `/v1`.
 
     `api_key` None sends no key; `headers` are sent beside our own. Raises ValueError for a base URL or a header
@@ -36,28 +35,15 @@ class OpenAIResponses:
         headers: Mapping[str, str] | None = None,
         client: httpx.AsyncClient | None = None,
     ) -> None:
-        self._model = model
         self._quirks = quirks or ResponsesQuirks()
-        own = {"content-type": "application/json", "user-agent": f"handrail/{__version__}"}
-        if api_key:
-            own["authorization"] = f"Bearer {api_key}"
-        base_url = base_url.rstrip("/").removesuffix(f"/{PATH}")
-        self._http = Http(
-            base_url, own | dict(headers or {}), provider=model.provider, clock=clock, client=client
+        super().__init__(
+            model,
+            base_url=base_url.rstrip("/").removesuffix(f"/{PATH}"),
+            own=bearer(api_key),
+            clock=clock,
+            headers=headers,
+            client=client,
         )
-
-    @property
-    def model(self) -> ModelInfo:
-        return self._model
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """What a person should know about the connection."""
-        return self._http.warnings
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
 
     async def stream(self, request: Request) -> AsyncIterator[Part]:
         """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
