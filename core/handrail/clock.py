@@ -13,13 +13,16 @@ import itertools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
 # Where the clocks of demos and tests start: 2026-01-05 12:00:00 UTC, a Monday.
 EPOCH = 1_767_614_400.0
+
+
+_NOTHING = nullcontext()
 
 
 class Timer(Protocol):
@@ -60,10 +63,9 @@ class Clock(ABC):
         """Return `seconds` from now."""
         await self.sleep_until(self.now() + seconds)
 
-    @contextmanager
-    def busy(self) -> Iterator[None]:
+    def busy(self) -> AbstractContextManager[None]:
         """Say that something real (a process, a socket, a thread) is pending: a virtual clock holds still."""
-        yield
+        return _NOTHING
 
     async def in_thread(self, call: Callable[[], T]) -> T:
         """Run the blocking `call` in a thread, announced as busy."""

@@ -125,12 +125,12 @@ class MessagesReader:
 
     def _delta(self, event: Mapping[str, Any]) -> Iterable[Part]:
         index, delta = count(event.get("index")), mapping(event.get("delta"))
-        block = self._blocks.get(index)
-        if delta.get("type") == "signature_delta":
+        block, what = self._blocks.get(index), words(delta.get("type"))
+        if what == "signature_delta":
             if block is not None and block.kind == "thinking":
                 block.signature = (block.signature or "") + words(delta.get("signature")) or None
             return ()
-        kind, key = _DELTAS.get(words(delta.get("type")), ("other", ""))
+        kind, key = _DELTAS.get(what, ("other", ""))
         if block is None and kind == "text":
             block = self._blocks.open(index, "text")
         elif block is None and kind == "thinking":

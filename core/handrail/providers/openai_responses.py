@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Mapping
 
 import httpx
 
@@ -45,12 +44,8 @@ class OpenAIResponses(Wire):
             client=client,
         )
 
-    async def stream(self, request: Request) -> AsyncIterator[Part]:
+    def stream(self, request: Request) -> AsyncGenerator[Part, None]:
         """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
         body = responses_body(self._model, request, self._quirks)
         reader = ResponsesReader(self._model.name, output_cap(self._model, request))
-        for note in self._http.notes():
-            yield note
-        async with aclosing(read_reply(self._http, PATH, body, reader)) as parts:
-            async for part in parts:
-                yield part
+        return read_reply(self._http, PATH, body, reader)

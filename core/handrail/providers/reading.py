@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
+from pydantic_core import from_json
+
 from handrail.messages import AssistantMessage, Failure, clean
 from handrail.providers.base import Finished, Part
 from handrail.providers.http import Http, HttpFailure
@@ -53,6 +55,8 @@ async def read_reply(
     http: Http, path: str, body: Mapping[str, Any], reader: Reader
 ) -> AsyncGenerator[Part, None]:
     """Post `body` and read the reply; the last part is `Finished`. Closing ends the request (rule L9)."""
+    for note in http.notes():
+        yield note
     failure: Failure | None = None
     try:
         async with http.post(path, body) as reply:
@@ -78,7 +82,7 @@ def _parts(reader: Reader, event: ServerEvent) -> Iterable[Part]:
     if event.data == "[DONE]" or not event.data:
         return ()
     try:
-        data = json.loads(event.data)
+        data = _parsed(event.data)
     except (ValueError, RecursionError):
         if event.event == "error":
             raise StreamFault(event.data) from None
@@ -90,6 +94,14 @@ def _parts(reader: Reader, event: ServerEvent) -> Iterable[Part]:
     if "type" not in data and event.event:
         data["type"] = event.event
     return reader.feed(data)
+
+
+def _parsed(text: str) -> Any:
+    """JSON at the speed of pydantic's parser, which is stricter; what it refuses the standard one may still read."""
+    try:
+        return from_json(text)
+    except ValueError:
+        return json.loads(text)
 
 
 def fault(event: Mapping[str, Any], statuses: Mapping[str, int]) -> StreamFault:
@@ -133,6 +145,8 @@ def words(value: object) -> str:
 
 def count(value: object) -> int | None:
     """`value` as a number of things, None if it is none."""
+    if type(value) is int and value >= 0:
+        return value
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return int(value) if math.isfinite(value) and value >= 0 else None

@@ -49,15 +49,15 @@ class EventDecoder:
             lines[0] = lines[0].removeprefix(_BOM)
         found: list[ServerEvent] = []
         for line in lines:
-            if not line:
-                if self._data:
-                    data = self._data[0] if len(self._data) == 1 else "\n".join(self._data)
-                    found.append(ServerEvent(self._event, data))
-                    self._data = []
-                    self._data_size = 0
-                self._event = ""
-            else:
+            if line:
                 self._field(line)
+                continue
+            if self._data:
+                data = self._data[0] if len(self._data) == 1 else "\n".join(self._data)
+                found.append(ServerEvent(self._event, data))
+                self._data.clear()
+                self._data_size = 0
+            self._event = ""
         return found
 
     def _with_plain_line_ends(self, chunk: bytes) -> bytes:
@@ -73,20 +73,21 @@ class EventDecoder:
         if tail:
             self._tail.append(tail)
             self._tail_size += len(tail)
-            _check_size(self._tail_size)
+            if self._tail_size > MAX_EVENT:
+                raise _too_large()
 
     def _field(self, line: bytes) -> None:
         if line.startswith(b"data:"):
             value = line[6:] if line.startswith(b"data: ") else line[5:]
             self._data.append(value.decode("utf-8", "replace"))
             self._data_size += len(line)
-            _check_size(self._data_size)
+            if self._data_size > MAX_EVENT:
+                raise _too_large()
         elif line.startswith(b"event:"):
             self._event = line[6:].removeprefix(b" ").decode("utf-8", "replace")
         elif line == b"data":
             self._data.append("")
 
 
-def _check_size(size: int) -> None:
-    if size > MAX_EVENT:
-        raise ValueError(f"an event of the stream is larger than {MAX_EVENT} bytes")
+def _too_large() -> ValueError:
+    return ValueError(f"an event of the stream is larger than {MAX_EVENT} bytes")
