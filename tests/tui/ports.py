@@ -104,3 +104,6 @@ class FakeSession:
 
     def compact(self) -> None:
         self.told.append(("compact",))
+
+    def notice(self, text: str, *, level: str = "info") -> None:
+        self.told.append(("notice", text))

@@ -33,9 +33,11 @@ COMMANDS = (
     Command("compact", "summarise older turns now"),
     Command("queue", "edit, reorder or withdraw what waits to be delivered"),
     Command("changes", "files that the run touched, the whole diff, undo of a turn"),
+    Command("search", "look for words in the transcript"),
+    Command("sessions", "back to the list of sessions"),
     Command("decisions", "each decision with its evidence"),
     Command("theme", "choose the colours", "[name]"),
-    Command("export", "write the session to a file", "md|jsonl|svg", ("md", "jsonl", "svg")),
+    Command("export", "write the session to a file", "md|jsonl", ("md", "jsonl")),
     Command("help", "keys and commands"),
     Command("quit", "leave; a run can be resumed"),
 )

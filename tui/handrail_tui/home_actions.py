@@ -26,11 +26,11 @@ def delete(store: Store, summary: SessionSummary) -> str:
     return f"Removed: {one_line(summary.title, 60) or summary.id}"
 
 
-def export(store: Store, summary: SessionSummary, form: Literal["md", "jsonl"], folder: Path) -> str:
+def export(store: Store, id: str, form: Literal["md", "jsonl"], folder: Path) -> str:
     """Write the session to a new file in `folder`. Raises ConfigError, OSError."""
-    contents = store.read(summary.id)
+    contents = store.read(id)
     text = as_page(contents) if form == "md" else as_lines(contents)
-    path = folder / f"handrail-{summary.id}.{form}"
+    path = folder / f"handrail-{id}.{form}"
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

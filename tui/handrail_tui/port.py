@@ -75,6 +75,8 @@ class SessionPort(Protocol):
 
     def compact(self) -> None: ...
 
+    def notice(self, text: str, *, level: Literal["info", "warning", "error"] = "info") -> None: ...
+
 
 class NothingRuns:
     """A session of the past, as a screen drives it: commands change nothing in what happened."""
@@ -105,5 +107,5 @@ class NothingRuns:
     def _nothing(self, *args: object, **amounts: object) -> None:
         """Said to nobody."""
 
-    edit_queued = move_queued = stop = suspend = skip_wait = retry_now = compact = _nothing
+    edit_queued = move_queued = stop = suspend = skip_wait = retry_now = compact = notice = _nothing
     set_recovery = set_provider = set_approve = raise_bounds = _nothing

@@ -283,7 +283,7 @@ class HomeScreen(Screen[None]):
                 answers,
                 lambda key: self._carry_out(
                     lambda: home_actions.export(
-                        self._store, marked, "md" if key == "m" else "jsonl", self._folder
+                        self._store, marked.id, "md" if key == "m" else "jsonl", self._folder
                     )
                 ),
             )

@@ -31,6 +31,8 @@ class RunCommands(Provider):
             yield "Suspend and quit", "the run can be resumed", screen.action_quit
         if screen.returns:
             yield "Sessions", "back to the list", screen.action_sessions
+        yield "Changes", "files that the run touched; undo of a turn", screen.action_changes
+        yield "Find", "words in the transcript", screen.action_search
         yield "Decisions", "each with its evidence", screen.action_decisions
         yield "Thinking", "open or fold all thoughts", screen.action_thinking
         on = view.meters.recovery
@@ -49,6 +51,7 @@ class RunCommands(Provider):
             if view.header.approve != mode:
                 yield f"Approve {mode}", words, lambda mode=mode: session.set_approve(mode)  # type: ignore[misc]
         if view.steering or view.follow_ups:
+            yield "Queue", "edit, reorder, withdraw what waits", screen.action_queue
             yield "Take back", "the newest of the queue, for editing", lambda: take_back(screen)
         yield "Help", "keys and commands", screen.action_help
 

@@ -24,6 +24,7 @@ class ReplayScreen(RunScreen):
     """A stored run, told again with its timing."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    acts: ClassVar[bool] = False
     AUTO_FOCUS = ""
     FIRST_KEYS: ClassVar[str] = "replay."
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -15,20 +15,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.reactive import reactive
-from textual.screen import Screen
 from textual.widgets import Static
 
-from handrail.events import Event, QueueChanged, RunStarted
+from handrail.events import Event, QueueChanged, RunStarted, ToolFinished
 from handrail.providers.base import Provider
 from handrail_tui.attention import Attention, attention_of
 from handrail_tui.painter import Painter
 from handrail_tui.port import Last, SessionPort
-from handrail_tui.screens.decisions import DecisionsScreen
-from handrail_tui.screens.help import HelpScreen
+from handrail_tui.screens.run_actions import RunActions
 from handrail_tui.screens.run_choices import apply_choice
 from handrail_tui.screens.run_commands import run_command
 from handrail_tui.screens.run_subjects import facts, needs, subjects
-from handrail_tui.state import ViewState
+from handrail_tui.state import Change, ViewState
 from handrail_tui.view import Item
 from handrail_tui.widgets.cards.chosen import Chosen
 from handrail_tui.widgets.cards.guard import InputGuard
@@ -37,6 +35,7 @@ from handrail_tui.widgets.composer import Composer
 from handrail_tui.widgets.footer import RunFooter, shown_key
 from handrail_tui.widgets.header import RunHeader
 from handrail_tui.widgets.reply import warm_up
+from handrail_tui.widgets.search_bar import SearchBar
 from handrail_tui.widgets.status import StatusColumn, StatusLine
 from handrail_tui.widgets.transcript import Transcript
 from handrail_tui.widgets.transcript_rows import styled
@@ -48,7 +47,7 @@ _WIDE: Final = 100
 _NARROW: Final = 60
 
 
-class RunScreen(Screen[None]):
+class RunScreen(RunActions):
     """A run, from its prompt to its outcome, and the next one after it."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
@@ -58,6 +57,8 @@ class RunScreen(Screen[None]):
         Binding("ctrl+r", "decisions", "decisions", id="run.decisions"),
         Binding("ctrl+t", "thinking", "thinking", id="run.thinking"),
         Binding("f1", "help", "help", id="run.help", key_display="?"),
+        Binding("ctrl+g", "changes", "changes", id="run.changes"),
+        Binding("ctrl+f", "search", "find", id="run.search", priority=True),
         Binding("ctrl+o", "sessions", "back", id="run.sessions"),
         Binding("ctrl+q", "quit", "quit", id="run.quit"),
         Binding("ctrl+c", "interrupt", "stop, then quit", show=False, id="run.interrupt"),
@@ -66,6 +67,9 @@ class RunScreen(Screen[None]):
         Binding("home,ctrl+home", "transcript('top')", "beginning", show=False, id="run.top"),
         Binding("end,ctrl+end", "transcript('follow')", "end, and follow it", show=False, id="run.follow"),
     ]
+
+    acts: ClassVar[bool] = True
+    """Whether this is a session that goes on, and no tale of one."""
 
     FIRST_KEYS: ClassVar[str] = "run."
     """How the ids of those keys begin that the last line shows first."""
@@ -97,6 +101,8 @@ class RunScreen(Screen[None]):
         self.leaving = False
         self.unsent = ""
         self.patient_since: float | None = None
+        self.on_files: list[Event] = []
+        """What of the story is about files: where they lie, and each diff."""
         self.journal, self.returns = journal, returns
         self._begin, self._past, self._home = begin, past, home
         self._going_back, self._asked = False, ""
@@ -109,10 +115,12 @@ class RunScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         clock = self.session.clock
         yield RunHeader(self.view, self._home)
+        transcript = Transcript()
         with Horizontal(id="run--body"):
-            yield Transcript()
+            yield transcript
             yield StatusColumn(self.view, clock)
         yield Static(id="run--more")
+        yield SearchBar(transcript)
         yield CardHost(clock, self._guard)
         yield StatusLine(self.view, clock)
         yield Composer(Path.cwd(), self._guard, lone={"question_mark": "screen.help"})
@@ -171,10 +179,7 @@ class RunScreen(Screen[None]):
 
     def on_session_event(self, event: Event) -> None:
         """Fold one event. Drawing comes later: a thousand deltas cost a thousand folds and a few paints."""
-        change = self.view.apply(event)
-        if change.item is not None:
-            self._touched[change.item] = None
-        if change.card:
+        if self._fold(event).card:
             self.show_cards()
         if isinstance(event, QueueChanged) and event.returned:
             words = "\n\n".join(message.text for message in event.returned)
@@ -186,11 +191,18 @@ class RunScreen(Screen[None]):
         if self._painter is not None:
             self._painter.ask()
 
+    def _fold(self, event: Event) -> Change:
+        change = self.view.apply(event)
+        if change.item is not None:
+            self._touched[change.item] = None
+        if isinstance(event, RunStarted) or (isinstance(event, ToolFinished) and event.diff):
+            self.on_files.append(event)
+        return change
+
     def recall(self, past: Iterable[Event]) -> None:
         """Fold what happened before. Nothing of it is answered, and nothing is given back a second time."""
         for event in past:
-            if (change := self.view.apply(event)).item is not None:
-                self._touched[change.item] = None
+            self._fold(event)
         self.transcript.has_output = self.view.header.has_output
         if self._painter is not None:
             self._painter.ask()
@@ -198,6 +210,7 @@ class RunScreen(Screen[None]):
     def forget(self) -> None:
         """Empty the screen: the story is told again."""
         self.view.clear()
+        self.on_files.clear()
         self._touched.clear()
         self.transcript.clear()
 
@@ -357,27 +370,6 @@ class RunScreen(Screen[None]):
         self.leaving = True
         self.composer.note("suspending …")
         self.session.suspend(signal)
-
-    def action_palette(self) -> None:
-        """Search what can be done."""
-        self.app.action_command_palette()
-
-    def action_thinking(self) -> None:
-        """Open or fold all thoughts."""
-        self.transcript.show_thinking(not self.transcript.thinking)
-
-    def action_decisions(self) -> None:
-        """Look at each decision and its evidence."""
-        self.app.push_screen(DecisionsScreen(self.view))
-
-    def action_help(self) -> None:
-        """The keys of what has focus, and the commands."""
-        self.app.push_screen(HelpScreen(list(self.active_bindings.values())))
-
-    def action_transcript(self, what: str, by: int = 0) -> None:
-        """Scroll the transcript, wherever the keyboard is."""
-        action = getattr(self.transcript, f"action_{what}")
-        action(by) if by else action()
 
     def footer_keys(self) -> list[tuple[str, str]]:
         """Keys and words of the bindings that are shown, in the order in which they were declared."""

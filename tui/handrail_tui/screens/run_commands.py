@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, cast
 
 from handrail.errors import ConfigError
 from handrail_tui.port import Mode
@@ -37,7 +38,17 @@ def run_command(screen: RunScreen, name: str, args: str) -> str:
         case "bounds":
             return _bounds(screen, args)
         case "queue":
-            return take_back(screen)
+            screen.action_queue()
+        case "changes":
+            screen.action_changes()
+        case "search":
+            screen.action_search()
+        case "sessions" if screen.returns:
+            screen.action_sessions()
+        case "sessions":
+            return "handrail, without a command, lists the sessions"
+        case "export":
+            return _export(screen, "jsonl" if args == "jsonl" else "md")
         case "model":
             return _model(screen, args)
         case "theme":
@@ -65,6 +76,19 @@ def take_back(screen: RunScreen) -> str:
         return "nothing is queued"
     screen.composer.give_back(message.text)
     return "taken back from the queue; enter sends it again"
+
+
+def _export(screen: RunScreen, form: Literal["md", "jsonl"]) -> str:
+    from handrail.session.store import Store
+    from handrail_tui import home_actions
+
+    header = screen.view.header
+    if not screen.journal:
+        return "this run is not kept, so there is nothing to write"
+    try:
+        return home_actions.export(Store(), header.session, form, Path(header.cwd))
+    except (ConfigError, OSError) as error:
+        return one_line(str(error), 300)
 
 
 def _model(screen: RunScreen, args: str) -> str:

@@ -13,7 +13,7 @@ from handrail_tui.text import one_line
 from handrail_tui.widgets.transcript_rows import styled
 
 
-class Question(Static, can_focus=True):
+class Question(Static):
     """Hidden until `ask`. A key that is no answer, esc, or looking elsewhere takes the question back."""
 
     DEFAULT_CSS = """
@@ -48,6 +48,7 @@ class Question(Static, can_focus=True):
             line = line + styled((f"{key} ", "bold $accent"), (f"{answer}    ", "$dim"))
         self.update(Content(line.plain.rstrip(), spans=list(line.spans)))
         self.add_class("-asking")
+        self.can_focus = True
         self.focus()
 
     def on_key(self, event: events.Key) -> None:
@@ -59,9 +60,13 @@ class Question(Static, can_focus=True):
             then(event.key)
 
     def on_blur(self) -> None:
+        self._hide()
+
+    def _hide(self) -> None:
         self.remove_class("-asking")
+        self.can_focus = False
 
     def _close(self) -> None:
-        self.remove_class("-asking")
+        self._hide()
         if self._before is not None and self._before.is_attached:
             self._before.focus()

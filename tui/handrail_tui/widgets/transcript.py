@@ -10,6 +10,7 @@ changes above or below it. `End` follows again.
 
 from __future__ import annotations
 
+import math
 import time
 from bisect import bisect_right
 from collections.abc import Hashable
@@ -31,6 +32,7 @@ from textual.visual import RenderOptions
 from handrail_tui.view import Compaction, End, Item, Note, Said, Turn
 from handrail_tui.widgets.transcript_items import compaction_rows, end_rows, note_rows, said_rows
 from handrail_tui.widgets.transcript_rows import Look, Row, blank
+from handrail_tui.widgets.transcript_search import Search, item_text
 from handrail_tui.widgets.turn import TurnRows
 
 _SLICE_S: Final = 0.012
@@ -43,12 +45,13 @@ _PAUSE_S: Final = 0.02
 class Section:
     """The rows of one item, and whether they are as they should be."""
 
-    __slots__ = ("item", "rows", "stale", "turn")
+    __slots__ = ("item", "rows", "stale", "turn", "unfolded")
 
     def __init__(self, item: Item) -> None:
         self.item = item
         self.rows: list[Row] = []
         self.stale = True
+        self.unfolded = False
         self.turn = TurnRows(item) if isinstance(item, Turn) else None
 
     def make(self, look: Look, *, current: bool) -> None:
@@ -111,6 +114,7 @@ class Transcript(ScrollView, can_focus=True):
         self._now = 0.0
         self._waiting = False
         self._made_for = 0
+        self._search = Search()
 
     # What the screen says -----------------------------------------------------------------------------------
 
@@ -147,6 +151,30 @@ class Transcript(ScrollView, can_focus=True):
                 section.stale = True
         self._renew()
 
+    def search(self, words: str) -> tuple[int, int]:
+        """Look for `words`: they are marked, and what is folded over them is opened. Empty ends it.
+
+        Returns which match is in front, and how many lines hold one.
+        """
+        self._search.begin(words, round(self.scroll_y))
+        for section in self._sections:
+            hidden = bool(words) and self._search.in_text(item_text(section.item))
+            if section.unfolded != hidden:
+                section.unfolded, section.stale = hidden, True
+        self._renew(whole=True)
+        return self.next_match(0)
+
+    def next_match(self, by: int) -> tuple[int, int]:
+        """Go to the next match below (1) or above (-1); 0: to the first one from where the search began."""
+        rows = (row for section in self._sections for row in section.rows)
+        line, found = self._search.go((row.content.plain for row in rows), by)
+        if line is not None:
+            self.following = False
+            if not self.scroll_y <= line < self.scroll_y + self.size.height - 1:
+                self.scroll_to(y=max(0, line - self.size.height // 2), animate=False)
+        self.refresh()
+        return found
+
     @property
     def lines(self) -> int:
         """Rows in all."""
@@ -161,17 +189,22 @@ class Transcript(ScrollView, can_focus=True):
     def _width(self) -> int:
         return max(10, self.scrollable_content_region.width - 1)
 
-    def _renew(self) -> None:
-        """Make stale rows anew: what is seen first, then from the newest upwards, in slices of time."""
+    def _renew(self, whole: bool = False) -> None:
+        """Make stale rows anew: what is seen first, then from the newest upwards, in slices of time.
+
+        `whole`: all of them now.
+        """
         if not self.size:
             return
         anchor = self._anchor()
-        until = time.perf_counter() + _SLICE_S
+        until = math.inf if whole else time.perf_counter() + _SLICE_S
         look = Look(self._width(), self._now, until, self.thinking, self.has_output, self._toggled)
         for index in self._order(anchor):
             if time.perf_counter() >= until and self._sections[index].rows:
                 break
-            self._sections[index].make(look, current=index == len(self._sections) - 1)
+            section = self._sections[index]
+            look.unfolded = section.unfolded
+            section.make(look, current=index == len(self._sections) - 1)
         self._place(anchor)
         if not self._waiting and any(section.stale for section in self._sections):
             self._waiting = True
@@ -244,17 +277,24 @@ class Transcript(ScrollView, can_focus=True):
             return Strip.blank(width, base.rich_style)
         span = self.text_selection.get_span(line) if self.text_selection is not None else None
         marked = self._mark is not None and row.fold == self._mark and self.has_focus
-        if span is None and not marked and row.strip is not None and row.epoch == self._epoch:
+        found = self._search.spans(row.content.plain)
+        plain = span is None and not marked and not found
+        if plain and row.strip is not None and row.epoch == self._epoch:
             return row.strip.crop_extend(0, width, base.rich_style).apply_offsets(0, line)
         content = row.content
         if marked:
             content = content.stylize("bold $accent")
+        for start, end in found:
+            here = line == self._search.line
+            content = content.stylize(
+                "bold $background on $waiting" if here else "underline $waiting", start, end
+            )
         if span is not None:
             start, end = span
             style = Style.from_styles(self.screen.get_component_styles("screen--selection"))
             content = content.stylize(style, start, len(content.plain) if end == -1 else end)
         strip = self._strip(content, base)
-        if span is None and not marked:
+        if plain:
             row.strip, row.epoch = strip, self._epoch
         return strip.crop_extend(0, width, base.rich_style).apply_offsets(0, line)
 

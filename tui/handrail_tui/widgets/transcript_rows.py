@@ -40,10 +40,14 @@ class Look:
     thinking: bool = False
     has_output: bool = False
     toggled: set[Hashable] = field(default_factory=set)
+    unfolded: bool = False
 
     def is_open(self, key: Hashable, default: bool = False) -> bool:
-        """Whether the foldable thing `key` is open; a person's choice turns the default round."""
-        return default != (key in self.toggled)
+        """Whether the foldable thing `key` is open; a person's choice turns the default round.
+
+        `unfolded`: everything is, because what is looked for may be in it.
+        """
+        return self.unfolded or default != (key in self.toggled)
 
 
 def styled(*parts: tuple[str, str] | str) -> Content:
