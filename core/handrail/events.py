@@ -16,33 +16,17 @@ from pydantic import Field
 
 from handrail.messages import AssistantMessage, Failure, Image, Usage
 from handrail.parts import CallInfo as CallInfo
+from handrail.parts import Decision as Decision
 from handrail.parts import FieldError as FieldError
+from handrail.parts import HumanKind as HumanKind
 from handrail.parts import Instruction as Instruction
 from handrail.parts import Ledger as Ledger
 from handrail.parts import Moment as Moment
+from handrail.parts import Outcome as Outcome
 from handrail.parts import QueuedMessage as QueuedMessage
+from handrail.parts import Reason as Reason
 
 SCHEMA = 1
-
-Decision: TypeAlias = Literal["continue", "retry", "resume", "wait", "compact", "ask", "finish"]
-Reason: TypeAlias = str
-"""truncated, paused, transient, empty, tool-tail, overflow, usage-limit, human; for finish the class or outcome."""
-
-Outcome: TypeAlias = Literal[
-    "completed",
-    "submitted",
-    "invalid-submissions",
-    "cancelled",
-    "human-required",
-    "budget",
-    "turn-limit",
-    "usage-limit",
-    "provider",
-    "no-submit",
-]
-HumanKind: TypeAlias = Literal[
-    "captcha", "login", "2fa", "payment", "permission", "physical", "decision", "information", "other"
-]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

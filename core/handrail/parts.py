@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -15,6 +15,27 @@ Moment: TypeAlias = Annotated[
     PlainSerializer(to_rfc3339, return_type=str, when_used="json"),
 ]
 """Seconds since the epoch in memory, RFC 3339 UTC with milliseconds on a wire."""
+
+
+Decision: TypeAlias = Literal["continue", "retry", "resume", "wait", "compact", "ask", "finish"]
+Reason: TypeAlias = str
+"""truncated, paused, transient, empty, tool-tail, overflow, usage-limit, human; for finish the class or outcome."""
+
+Outcome: TypeAlias = Literal[
+    "completed",
+    "submitted",
+    "invalid-submissions",
+    "cancelled",
+    "human-required",
+    "budget",
+    "turn-limit",
+    "usage-limit",
+    "provider",
+    "no-submit",
+]
+HumanKind: TypeAlias = Literal[
+    "captcha", "login", "2fa", "payment", "permission", "physical", "decision", "information", "other"
+]
 
 
 @dataclass(frozen=True, slots=True)
