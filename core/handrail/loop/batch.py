@@ -326,7 +326,7 @@ class Batch:
                 terminate=result.terminate and not result.is_error,
                 text=text,
                 images=images,
-                seconds=0.0 if slot.began is None else stage.clock.now() - slot.began,
+                seconds=0.0 if slot.began is None else stage.since(slot.began),
                 summary=result.summary,
                 diff=result.diff,
                 executed=slot.began is not None,
@@ -368,7 +368,7 @@ class Batch:
         if len(done) == len(self._slots):
             stage.emit(
                 ev.ToolBatchFinished(
-                    **stage.stamp(), votes=votes, of=len(done), ends=ends, seconds=stage.clock.now() - began
+                    **stage.stamp(), votes=votes, of=len(done), ends=ends, seconds=stage.since(began)
                 )
             )
             await stage.commit()

@@ -92,7 +92,7 @@ class Asker:
         guess = estimate(request, message) if message.usage is None else None
         cost = _cost(provider, message.usage or guess)
         if cause != "suspend":
-            seconds = stage.clock.now() - started
+            seconds = stage.since(started)
             stage.emit(
                 ev.MessageFinished(
                     **stage.stamp(),

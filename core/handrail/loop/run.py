@@ -168,7 +168,7 @@ class Run:
         usage = state.last.usage if state.last else None
         share = usage.context / model.window if usage and model.window else None
         cost = state.cost if model.price else None
-        seconds = stage.clock.now() - self._began
+        seconds = stage.since(self._began)
         stage.emit(
             ev.TurnFinished(**stage.stamp(), seconds=seconds, usage=state.usage, cost=cost, context=share)
         )

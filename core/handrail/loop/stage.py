@@ -63,6 +63,10 @@ class Stage:
         """When and in which turn an event happens."""
         return {"at": self.clock.now(), "turn": self.turn}
 
+    def since(self, moment: float) -> float:
+        """Seconds from `moment` to now, to the microsecond."""
+        return round(self.clock.now() - moment, 6)
+
     def emit(self, event: ev.Event) -> None:
         """Something happened. Keys in it are masked before anyone hears of it (rule J5)."""
         if self._masker is not None:

@@ -206,7 +206,7 @@ class Session(Commands):
             attempts=state.attempts,
             usage=state.usage,
             cost=state.cost if self._plan.provider.model.price else None,
-            session=self.id,
+            session=self.id if stage.record is not None else None,
         )
         stage.emit(finished)
         await stage.commit()
