@@ -84,7 +84,7 @@ def test_demo_of_a_file_prints_the_run_and_ends_well_whatever_came_of_it(
 def test_an_unknown_demo_names_the_nearest(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demos, "_demos", lambda: {"first-run": home / "x.toml"})
+    monkeypatch.setattr(demos, "demos_here", lambda: {"first-run": home / "x.toml"})
     assert main(["demo", "frist-run"]) == 2
     assert "Did you mean 'first-run'?" in capsys.readouterr().err
 
@@ -92,7 +92,7 @@ def test_an_unknown_demo_names_the_nearest(
 def test_every_demo_that_comes_with_the_program_can_be_read_and_holds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files = list(demos._demos().values())
+    files = list(demos.demos_here().values())
     assert files, "the package brings no demos"
     for file in files:
         one = scenario.load(file)
@@ -103,7 +103,7 @@ def test_every_demo_that_comes_with_the_program_can_be_read_and_holds(
     assert scenario.load(files[0]).prompt.splitlines()[0] in capsys.readouterr().out
     assert main(["demo", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert [name for name in demos._demos() if name not in listed] == []
+    assert [name for name in demos.demos_here() if name not in listed] == []
 
 
 def test_models_lists_what_keys_and_servers_reach_and_marks_the_one_in_force(
