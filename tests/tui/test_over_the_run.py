@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -283,3 +284,42 @@ async def test_at_forty_columns_it_is_usable(key: str, tmp_path: Path) -> None:
         await pilot.press(key, *"a.txt")
         await settle(pilot)
         assert "a.txt" in text_of(app)
+
+
+# Shell lines of the person -----------------------------------------------------------------------------------
+
+
+async def test_a_shell_line_runs_in_the_folder_of_the_run_and_is_told_as_the_persons(tmp_path: Path) -> None:
+    (tmp_path / "here.txt").write_text("x")
+    session = FakeSession()
+    app = start(session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        session.play(Story().start(cwd=str(tmp_path)).request(1).events)
+        await settle(pilot)
+        await pilot.press(*"!ls; exit 3", "enter")
+        for _ in range(100):
+            await pilot.pause(0.02)
+            if session.told[-1][0] == "notice":
+                break
+    words = session.told[-1][1]
+    assert words.startswith("you ran: ls; exit 3") and "here.txt" in words and "[exit 3]" in words
+    assert "the model does not see it" in words
+    assert not [t for t in session.told if t[0] in ("steer", "follow_up")]
+
+
+async def test_one_shell_line_at_a_time_and_none_outlives_the_screen(tmp_path: Path) -> None:
+    session = FakeSession()
+    app = start(session)
+    async with app.run_test(size=(100, 30)) as pilot:
+        session.play(Story().start(cwd=str(tmp_path)).request(1).events)
+        await settle(pilot)
+        await pilot.press(*"!echo $$ >pid; exec sleep 60", "enter")
+        await settle(pilot)
+        await pilot.press(*"!ls", "enter")
+        await settle(pilot)
+        assert app.run_screen.composer.text == "!ls"
+        assert "one shell line at a time" in text_of(app)
+        pid = int((tmp_path / "pid").read_text())
+        os.kill(pid, 0)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)

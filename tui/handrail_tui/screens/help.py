@@ -19,6 +19,7 @@ from handrail_tui.widgets.transcript_rows import styled
 
 _NAMES = KEY_NAMES | {"pageup": "page up", "pagedown": "page down"}
 _COLUMN = 34
+_SHELL = "run in the folder of the run, shown here; the model does not see it"
 _TITLES = {
     "run": "Run",
     "composer": "Composer",
@@ -74,4 +75,6 @@ def help_text(bindings: list[ActiveBinding], commands: Sequence[str]) -> Content
     for command in (BY_NAME[name] for name in commands):
         name = f"/{command.name} {command.argument}".ljust(_COLUMN)
         lines.append(styled("  ", (name, "$accent"), (command.help, "$dim")))
+    if len(commands) == len(BY_NAME):
+        lines.append(styled("  ", ("! a shell line".ljust(_COLUMN), "$accent"), (_SHELL, "$dim")))
     return Content("\n").join(lines)

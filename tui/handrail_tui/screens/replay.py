@@ -65,7 +65,7 @@ class ReplayScreen(RunScreen):
         else:
             self.replay.seek(self.replay.track.length)
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         self.replay.close()
 
     def refresh_facts(self) -> None:

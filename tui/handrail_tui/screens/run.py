@@ -25,6 +25,7 @@ from handrail_tui.port import Last, SessionPort
 from handrail_tui.screens.run_actions import RunActions
 from handrail_tui.screens.run_choices import apply_choice
 from handrail_tui.screens.run_commands import run_command
+from handrail_tui.screens.run_shell import ShellLines
 from handrail_tui.screens.run_subjects import facts, needs, subjects
 from handrail_tui.state import Change, ViewState
 from handrail_tui.view import Item
@@ -110,6 +111,7 @@ class RunScreen(RunActions):
         self._touched: dict[Item, None] = {}
         self._painter: Painter | None = None
         self._attention: Attention | None = None
+        self._shell_lines = ShellLines(self)
         self._unlisten: Callable[[], None] = lambda: None
 
     def compose(self) -> ComposeResult:
@@ -138,8 +140,9 @@ class RunScreen(RunActions):
         if self._begin is not None:
             self.drive(self._begin())
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         self._unlisten()
+        await self._shell_lines.close()
         if self._painter is not None:
             self._painter.close()
         if self._attention is not None:
@@ -290,9 +293,8 @@ class RunScreen(RunActions):
     @on(Composer.Shell)
     def _shell(self, event: Composer.Shell) -> None:
         event.stop()
-        self.composer.give_back(
-            "!" + event.command, "Shell lines are not run from here; ask for it in words."
-        )
+        if not self._shell_lines.run(event.command):
+            self.composer.give_back("!" + event.command, "one shell line at a time; the last one still runs")
 
     def on_key(self, event: events.Key) -> None:
         """A letter typed while the transcript has the focus is meant for the composer."""
