@@ -15,7 +15,7 @@ from handrail.tools.base import InvalidArguments, Preview, Tool, ToolContext, To
 NAME = "ask_human"
 KINDS: tuple[HumanKind, ...] = get_args(HumanKind)
 
-_MARK = re.compile(r"^\s*[*_`]*HUMAN REQUIRED:\s*(?P<kind>[A-Za-z0-9]+)\s*:\s*(?P<needed>.+?)[*_`]*\s*$")
+_MARK = re.compile(r"^\s*[*_`]*HUMAN REQUIRED:\s*(?P<kind>[A-Za-z0-9_-]+)\s*:\s*(?P<needed>.+?)[*_`]*\s*$")
 
 
 class AskHumanArguments(BaseModel):

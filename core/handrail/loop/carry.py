@@ -40,7 +40,7 @@ class Carrier:
             calls=len(message.calls),
             verdict=verdict,
             failure=failure,
-            tail=ends and not self._step,
+            tail=ends and not self._step and not self._stage.state.queue.steering,
             paused=message.stop_detail == "pause_turn",
             context=usage.context if usage else None,
             output=usage.output if usage else None,

@@ -46,7 +46,10 @@ class Room:
                 ev.CompactionFinished(**stage.stamp(), ok=False, why="there is nothing older to summarise")
             )
             return self._overflow_end("the newest messages alone do not fit the window")
-        return await self._summarise(plan_of)
+        end = None
+        while end is None and state.must_compact:  # a summary that failed is asked for again (rule R2)
+            end = interrupted(stage) or bounded(stage) or await self._summarise(plan_of)
+        return end
 
     async def _summarise(self, plan_of: compaction.Plan) -> End | None:
         stage = self._stage
@@ -65,7 +68,9 @@ class Room:
             stage.emit(ev.CompactionFinished(**stage.stamp(), ok=False, why="the summary itself was cut"))
             return self._overflow_end("the summary itself was cut")
         if not facts.good:
-            decision = decide(facts, stage.state.ledger, self._plan.policy, stage.clock.now())
+            steering = bool(stage.state.queue.steering)
+            policy, now = self._plan.policy, stage.clock.now()
+            decision = decide(facts, stage.state.ledger, policy, now, steering=steering)
             if decision is None:
                 return self._overflow_end("the model gave no summary")
             return await self._carrier.carry_out(replace(decision, omits=False), facts)

@@ -120,12 +120,14 @@ class RunState:
             self.settled = False
             if is_good(message):
                 self.ledger = ledgers.after_good_reply(self.ledger)
+            if not message.calls:
+                self.ledger = ledgers.without_tail(self.ledger)
 
     def _tool_batch_finished(self, event: ev.ToolBatchFinished) -> None:
         self.answered, self.approved = [], {}
         self.last_batch = event
         if not event.ends:
-            self.ledger = ledgers.after_tool_turn(self.ledger)
+            self.ledger = ledgers.without_tail(self.ledger)
 
     def _submission(self, event: ev.Submission) -> None:
         self.judged[event.call_id] = event

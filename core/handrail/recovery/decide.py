@@ -48,8 +48,10 @@ class Facts:
 
     @property
     def empty(self) -> bool:
-        """A stop whose text is blank and that holds no call (rule R5), or an error that says so."""
-        return (self.stop_reason == "stop" and self.blank and not self.calls) or self.class_ == "empty"
+        """A stop whose text is blank and that holds no call (rule R5; a tool_use without a call is no better), or an
+        error that says so."""
+        ended = self.stop_reason in ("stop", "tool_use")
+        return (ended and self.blank and not self.calls) or self.class_ == "empty"
 
     @property
     def class_(self) -> FailureClass | None:

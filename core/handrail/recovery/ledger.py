@@ -72,6 +72,6 @@ def spend_tail(ledger: Ledger) -> Ledger:
     return replace(ledger, continues=ledger.continues + 1, tail=True)
 
 
-def after_tool_turn(ledger: Ledger) -> Ledger:
+def without_tail(ledger: Ledger) -> Ledger:
     """A reply without a terminating batch: the next tail may be asked about again (rule R6)."""
     return replace(ledger, tail=False) if ledger.tail else ledger

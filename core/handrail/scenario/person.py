@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from handrail import events as ev
 from handrail.clock import Timer
 from handrail.human.desk import Asked
 from handrail.scenario.file import PersonPart
 from handrail.session import Session
+
+_ANSWERS = {
+    "human": ("resolve", "answer", "decline", "stop"),
+    "approval": ("approve", "approve_session", "deny", "stop"),
+}
+"""What settles an ask of that kind. Whatever else an entry does at that moment leaves it open."""
 
 
 class ScriptedPerson:
@@ -34,7 +41,7 @@ class ScriptedPerson:
 
     def attended(self, asked: Asked) -> bool:
         """Whether an entry answers this."""
-        return asked.id in self._asked or self._find(_moment(asked)) is not None
+        return asked.id in self._asked or self._answer_to(asked) is not None
 
     def _on_event(self, event: ev.Event) -> None:
         if isinstance(event, ev.HumanRequested | ev.ApprovalRequested):
@@ -52,28 +59,41 @@ class ScriptedPerson:
             asyncio.get_running_loop().call_soon(self._on_turn, event.turn or 0)
 
     def _on_ask(self, asked: Asked) -> None:
-        entry = None if asked.id in self._asked else self._find(_moment(asked))
-        if entry is None:
+        """Do what comes before the answer, then answer, if an entry does."""
+        if asked.id in self._asked:
             return
-        self._left.remove(entry)
+        moment = _moment(asked)
+        answer = self._answer_to(asked)
+        while (entry := self._find(moment)) is not None and entry is not answer:
+            self._left.remove(entry)
+            self._do(entry)
+        if answer is None:
+            return
+        self._left.remove(answer)
         self._asked.add(asked.id)
-        self._soon(self._thinks_s, lambda: self._do(entry, asked.id))
+        self._soon(self._thinks_s, lambda: self._do(answer, asked.id))
+
+    def _answer_to(self, asked: Asked) -> PersonPart | None:
+        moment = _moment(asked)
+        return next((e for e in self._left if e.when == moment and e.do in _ANSWERS[moment]), None)
 
     def _on_wait(self, wait: ev.WaitStarted) -> None:
         while self._wait is wait and (entry := self._find("wait")) is not None:
             self._left.remove(entry)
             self._do(entry)
-            if entry.do in ("skip", "stop", "recovery_off"):
+            if _ends(entry, wait):
                 return
-        late = next((e for e in self._left if e.when.startswith("wait:")), None)
-        if late is not None:
-            self._timers.append(self._in(float(late.when[5:-1]), lambda: self._late(late, wait)))
+        for late in [e for e in self._left if e.when.startswith("wait:")]:
+            seconds = float(late.when[5:-1])
+            self._timers.append(self._in(seconds, partial(self._late, late, wait)))
 
     def _late(self, entry: PersonPart, wait: ev.WaitStarted) -> None:
-        if self._wait is wait and entry in self._left:
-            self._left.remove(entry)
-            self._do(entry)
-            self._on_wait(wait)
+        if self._wait is not wait:
+            return
+        self._left.remove(entry)
+        if _ends(entry, wait):
+            self._wait = None
+        self._do(entry)
 
     def _on_turn(self, turn: int) -> None:
         for entry in [e for e in self._left if e.when.startswith("turn:") and int(e.when[5:]) <= turn]:
@@ -110,6 +130,13 @@ class ScriptedPerson:
             "recovery_off": lambda: session.set_recovery(False),
         }
         acts[entry.do]()
+
+
+def _ends(entry: PersonPart, wait: ev.WaitStarted) -> bool:
+    """Whether what the person does ends the pause; further entries are for the next one (rules R1, R12)."""
+    if entry.do == "steer":
+        return wait.decision in ("retry", "resume")
+    return entry.do in ("skip", "stop", "recovery_off")
 
 
 def _moment(asked: Asked) -> str:
