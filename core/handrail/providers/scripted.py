@@ -37,7 +37,8 @@ class ScriptedCall:
 
 @dataclass(frozen=True, slots=True)
 class ScriptedReply:
-    """One answer. `breaks` are the words of the error that ends its stream; `failure` answers without a stream.
+    """One answer. `breaks` are the words of the error that ends its stream, `failure` a whole failure; what was said
+    before it is streamed.
 
     `times` is how many requests in all it answers; None for every further one. `takes_s` is how long it streams.
     """
@@ -77,11 +78,6 @@ class ScriptedProvider:
                 Assembler(self.model.name), Failure(OUT_OF_REPLIES, "scripted", "response", 400)
             )
             return
-        if reply.failure is not None:
-            if reply.takes_s:
-                await self.clock.sleep(reply.takes_s)
-            yield self._failed(Assembler(self.model.name), reply.failure)
-            return
         assembler = Assembler(self.model.name)
         pieces = self._pieces(reply)
         pause = reply.takes_s / len(pieces) if pieces else 0.0
@@ -97,8 +93,11 @@ class ScriptedProvider:
             assembler.thinking("", signature=reply.signature)
         if reply.redacted is not None:
             assembler.redacted(reply.redacted)
-        if reply.breaks is not None:
-            yield self._failed(assembler, Failure(reply.breaks, self.model.provider, "stream"), reply.usage)
+        failure = reply.failure
+        if failure is None and reply.breaks is not None:
+            failure = Failure(reply.breaks, self.model.provider, "stream")
+        if failure is not None:
+            yield self._failed(assembler, failure, reply.usage)
             return
         stop = reply.stop or ("tool_use" if reply.calls else "stop")
         usage = reply.usage or _counted(request, reply)
