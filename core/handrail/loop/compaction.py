@@ -74,9 +74,9 @@ def request(older: Sequence[Message], model: ModelInfo) -> Request:
 
 
 def finished(plan: Plan, summary: str, stamp: Stamp) -> ev.CompactionFinished:
-    """The event that puts the summary in place."""
+    """The event that puts the summary in place. What it gained is measured without our own words around it."""
     text = f"{_INTRO}\n\n{summary.strip()}"
-    after = plan.rest + len(text) // CHARS
+    after = plan.rest + len(summary.strip()) // CHARS
     return ev.CompactionFinished(
         **stamp, ok=True, summary=text, kept=plan.kept, before=plan.before, after=after
     )
