@@ -373,6 +373,8 @@ class ViewState:
         return Change(facts=True)
 
     def _steered(self, e: ev.Steered) -> Change:
+        self.steering = tuple(m for m in self.steering if m.id != e.id)
+        self.follow_ups = tuple(m for m in self.follow_ups if m.id != e.id)
         return self._add(Said(e.kind, clean_for_terminal(e.text)), facts=True)
 
 

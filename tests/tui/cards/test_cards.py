@@ -229,6 +229,9 @@ async def test_H5_deny_with_a_word() -> None:
         await press(pilot, "d")
         await press(pilot, "t", "r", "y", "enter")
         assert app.got == [Approve("a1", "deny", text="try")]
+        app.host.show([HUMAN])
+        await pilot.pause()
+        assert app.composer.text == "", "what was handed in is not unsent"
 
 
 @pytest.mark.parametrize(

@@ -290,3 +290,23 @@ async def test_tab_goes_to_the_card_and_back_and_letters_are_not_lost(key: str) 
         await pilot.press(key, "z")
         assert app.focused is app.composer.input
         assert app.composer.text == "qz", "a letter that the card does not know goes on in the text"
+
+
+async def test_keys_of_a_burst_are_obeyed_in_the_order_they_were_pressed() -> None:
+    app = Stage()
+    async with app.run_test() as pilot:
+        burst = [*"helo", "backspace", *"lo", "ctrl+j", *"x", "backspace", *"y", "enter", *"next"]
+        for key in burst:
+            app.post_message(events.Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        assert shown(app.got) == [("prompt", "hello\ny")]
+        assert app.composer.text == "next"
+
+
+async def test_a_card_that_comes_over_typed_text_says_how_to_get_there() -> None:
+    app = Stage()
+    async with app.run_test() as pilot:
+        await pilot.press("q")
+        app.host.show([WAIT])
+        await pilot.pause()
+        assert not app.card.reachable, "enter would send the text, not choose on the card"

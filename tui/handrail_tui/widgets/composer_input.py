@@ -10,6 +10,7 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 
 from handrail_tui.text import clean_for_terminal
+from handrail_tui.widgets.own_keys import obey
 
 if TYPE_CHECKING:
     from handrail_tui.widgets.composer import Composer
@@ -63,6 +64,7 @@ class ComposerInput(TextArea):
             self._composer.guard.typed()
         if event.is_printable:
             self._composer.note("")
+        await obey(self, event)
 
     def _for_others(self, event: events.Key) -> bool:
         """Whether a key in the empty composer is meant, or may be meant, for something else."""

@@ -59,6 +59,7 @@ class Card(Vertical, can_focus=True):
         self.reachable = True
         """Whether a bare key reaches this card now: not while the composer holds text."""
         self._typing: tuple[CardInput, Callable[[CardInput], None]] | None = None
+        self._given = False
 
     # What a subclass gives ----------------------------------------------------------------------------------
 
@@ -234,11 +235,13 @@ class Card(Vertical, can_focus=True):
         event.stop()
         if self._typing:
             line, done = self._typing
+            self._given = True
             done(line)
 
     @on(Input.Changed)
     def _quiet(self, event: Input.Changed) -> None:
         event.stop()  # nobody outside needs to know what is being typed, least of all a secret
+        self._given = False
 
     @property
     def busy(self) -> bool:
@@ -248,7 +251,9 @@ class Card(Vertical, can_focus=True):
     @property
     def unsent(self) -> str:
         """What was typed here and not handed in; a secret is nobody's to keep."""
-        return self._typing[0].value if self._typing and not self._typing[0].password else ""
+        if self._typing is None or self._given or self._typing[0].password:
+            return ""
+        return self._typing[0].value
 
     def choose(self, choice: Chosen) -> None:
         """Say what the person chose."""

@@ -43,6 +43,7 @@ class CardHost(Vertical):
         self._put_away: Subject | None = None
         self._home: Widget | None = None
         self._composer: _Composer | None = None
+        self._bare = True
 
     def compose(self) -> ComposeResult:
         yield from ()
@@ -72,6 +73,7 @@ class CardHost(Vertical):
         self.card = card_for(subject, self._clock, self.guard, facts) if subject is not None else None
         self.set_class(self.card is None, "-empty")
         if self.card is not None:
+            self.card.reachable = self._bare
             self.mount(self.card)
         if old is None:
             return
@@ -102,6 +104,7 @@ class CardHost(Vertical):
 
     def reachable(self, bare: bool) -> None:
         """Say whether bare keys reach the card: not while the composer holds text."""
+        self._bare = bare
         if self.card is not None and self.card.reachable != bare:
             self.card.reachable = bare
             if self.card.is_mounted:

@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail_tui.text import clean_for_terminal
+from handrail_tui.widgets.own_keys import obey
 
 _DAY_S = 86_400.0
 
@@ -74,6 +75,9 @@ class CardInput(Input):
 
     def action_give_up(self) -> None:
         self.post_message(self.GivenUp())
+
+    async def _on_key(self, event: events.Key) -> None:
+        await obey(self, event)
 
     def _on_paste(self, event: events.Paste) -> None:
         # Textual keeps the first line only; here nothing that was pasted is lost.
