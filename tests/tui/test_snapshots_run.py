@@ -136,9 +136,9 @@ def snap(
         app.run_screen.composer.input.cursor_blink = False
         session.play(story.events)
         session.clock.advance_to(story.at)
-        await pilot.pause(0.3)
+        await pilot.pause(0.12)
         await pilot.press(*keys)
-        await pilot.pause(0.3)
+        await pilot.pause(0.12)
 
     return compare(app, terminal_size=size, run_before=play)
 
