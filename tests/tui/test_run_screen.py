@@ -356,7 +356,7 @@ async def test_a_key_is_answered_while_thousands_of_deltas_stream() -> None:
         for number, key in enumerate("abcdefghij", 1):
             app.post_message(Key(key, key))
             async with asyncio.timeout(1.0):
-                while len(screen_of(app).composer.text) < number:
+                while len(screen_of(app).composer.text) < number:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
         assert not task.done()
         assert screen_of(app).composer.text == "abcdefghij"
