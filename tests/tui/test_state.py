@@ -9,8 +9,10 @@ from handrail import events as ev
 from handrail.clock import EPOCH
 from handrail.events import CallInfo, QueuedMessage
 from handrail.messages import AssistantMessage, Failure, Text, Thinking, Usage
+from handrail_tui import wording
 from handrail_tui.state import ViewState
-from handrail_tui.view import Attempt, Call, Compaction, End, Note, Said, Turn
+from handrail_tui.view import Attempt, Call, Compaction, End, Entry, Note, Said, Turn
+from handrail_tui.widgets.decisions import decision_lines
 
 
 def fold(story: Story, state: ViewState | None = None) -> ViewState:
@@ -265,3 +267,31 @@ def test_twenty_thousand_deltas_fold_into_one_block() -> None:
     block = last_turn(state).current.blocks[0]
     assert (block.chars, len(block.pieces)) == (100_000, 20_000)
     assert len(block.text) == 100_000
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ('{"error": {"message": "No such key.", "code": 401}}', "No such key."),
+        ('{"error": "overloaded"}', "overloaded"),
+        ('{"detail": "not found"}', "not found"),
+        ('{"error": {"code": 401}}', '{"error": {"code": 401}}'),
+        ("[1, 2]", "[1, 2]"),
+        ('{"cut', '{"cut'),
+        ("plain words", "plain words"),
+    ],
+)
+def test_a_provider_is_quoted_without_the_envelope_of_its_words(error: str, words: str) -> None:
+    assert wording.said(error) == words
+
+
+def test_a_person_who_stopped_a_run_is_not_told_who_stopped_it() -> None:
+    ended = {"requests": 1, "turns": 1, "usage": Usage(1, 1)}
+    stopped = Story().start().add(ev.RunFinished, outcome="cancelled", error="stopped by the person", **ended)
+    assert [i.error for i in fold(stopped).items if isinstance(i, End)] == [""]
+
+
+def test_a_reason_that_is_too_long_says_so() -> None:
+    entry = Entry(EPOCH, "retry", "decision", "1 of 3", "one two three four five six seven eight nine ten", 1)
+    lines = [line.plain for line in decision_lines([entry], 25, 9)]
+    assert len(lines) == 3 and lines[-1].endswith("…") and all(len(line) <= 25 for line in lines)

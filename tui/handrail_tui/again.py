@@ -68,11 +68,18 @@ class Again:
         return self.launch.show(self.begin, self.past.events)
 
 
-def last_here(store: Store, folder: Path) -> str:
-    """The id of the newest session that worked in `folder`. Raises ConfigError."""
-    for summary in store.list():
-        if summary.cwd == str(folder):
-            return summary.id
+def last_here(store: Store, folder: Path, *, asking: bool = False) -> str:
+    """The id of the newest session that worked in `folder`; `asking`: of those that ask something.
+
+    Raises ConfigError.
+    """
+    here = [summary for summary in store.list() if summary.cwd == str(folder)]
+    if found := [summary for summary in here if summary.needs] if asking else here:
+        return found[0].id
+    if here:
+        raise ConfigError(
+            f"no session of {short_path(folder)} asks anything. `handrail sessions` says which one does."
+        )
     raise ConfigError(
         f"no session worked in {short_path(folder)} yet. `handrail sessions` lists those of all folders."
     )

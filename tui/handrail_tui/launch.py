@@ -275,7 +275,8 @@ def ask_for_trust(cwd: Path) -> None:
     if trust.is_trusted(root, also=loaded.settings.trusted) or trust.is_refused(root):
         return
     if brings := _brings(cwd, loaded):
-        question = one_line(f"{short_path(root)} brings {brings}. Do you trust this folder?", 500)
+        counts = f"{short_path(root)} brings {brings}, which counts only if you trust this folder."
+        question = one_line(f"{counts} Trust it?", 500)
         if click.confirm(question, default=False, err=True):
             trust.trust(root)
         else:

@@ -58,9 +58,9 @@ def clock_time(moment: float, now: float) -> str:
 
 
 def age(summary: SessionSummary, now: float) -> str:
-    """How long ago the last thing happened: `3 min`, `5 h`, `2 days`."""
+    """How long ago the last thing happened: `8 s`, `3 min`, `5 h`, `2 days`."""
     passed = max(0.0, now - summary.last)
-    return about(passed).partition(" h ")[0] if passed < 3600 else _long(passed)
+    return about(round(passed)) if passed < 3570 else _long(passed)
 
 
 def _long(passed: float) -> str:

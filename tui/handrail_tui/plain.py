@@ -48,6 +48,7 @@ class Plain:
         self._titles: dict[str, str] = {}
         self._effects: dict[str, str] = {}
         self._diffs_seen: set[str] = set()
+        self._asked: set[str] = set()
 
     def __call__(self, event: ev.Event) -> None:
         getattr(self, event.type)(event)
@@ -148,12 +149,12 @@ class Plain:
             self._quote(safe_json(event.value, indent=2))
         if event.bound:
             self._say(f"the bound: {event.bound}")
-        if event.error and event.outcome != "cancelled":
+        if event.error and event.outcome not in ("cancelled", "human-required"):
             self._say("what went wrong:")
-            self._quote(event.error, 20)
+            self._quote(wording.said(event.error), 20)
         if event.until is not None:
             self._say(f"the limit ends at {_clock(event.until, event.at)}")
-        if event.question is not None:
+        if event.question is not None and event.question.id not in self._asked:
             self._question(event.question)
         if event.session and event.outcome not in ("completed", "submitted"):
             self._say(f"session {event.session}")
@@ -234,7 +235,7 @@ class Plain:
             f"waiting {countdown(event.seconds)}, until {_clock(event.until, event.at)}: {reason}{poll}"
         )
         if event.words and event.words != self._failed:
-            self._quote(event.words, 5)
+            self._quote(wording.said(event.words), 5)
 
     def wait_ended(self, event: ev.WaitEnded) -> None:
         if event.how != "elapsed":
@@ -259,6 +260,7 @@ class Plain:
     # people
 
     def human_requested(self, event: ev.HumanRequested) -> None:
+        self._asked.add(event.id)
         self._out.line()
         self._question(event)
 
@@ -345,7 +347,7 @@ def _bounds(event: ev.RunStarted) -> list[str]:
 
 def _failure(failure: Failure) -> str:
     status = f"HTTP {failure.status}" if failure.status else ""
-    return join([status, one_line(failure.text, 500)], ": ")
+    return join([status, one_line(wording.said(failure.text), 500)], ": ")
 
 
 def _clock(moment: float, now: float) -> str:

@@ -112,7 +112,7 @@ class Program(App[Last], inherit_bindings=False):
     def on_mount(self) -> None:
         theming.watch(self, self._themes)
         if self._wanted_theme is not None and self._wanted_theme != self.theme:
-            names = ", ".join(sorted(self.available_themes))
+            names = ", ".join(theming.names(self))
             self.notify(f"no theme {one_line(self._wanted_theme, 60)}; there are {names}", markup=False)
         loop = asyncio.get_running_loop()
         for name in _SIGNALS:
@@ -232,7 +232,8 @@ def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
     parts = [f"handrail: {outcome}"]
     if screen.journal and name:
         command = going_on(name, last.outcome if last is not None and last.type == "run_finished" else None)
-        parts += [f"session {name}", screen.journal, *([f"go on: {command}"] if command else [])]
+        # What is needed next comes first: a narrow terminal breaks the line somewhere.
+        parts += [f"go on: {command}" if command else f"session {name}", screen.journal]
     lines = ["   ".join(parts)]
     if unsent := clean_for_terminal(screen.unsent).strip():
         lines.append(f"not sent: {unsent}")

@@ -158,7 +158,7 @@ class ViewState:
         words, tone = wording.outcome(e)
         self.finished = replace(
             e,
-            error=clean_for_terminal(e.error) if e.error else None,
+            error=clean_for_terminal(wording.said(e.error)) if e.error else None,
             bound=one_line(e.bound, 60) if e.bound else None,
             value=clean_value(e.value),
             text=clean_for_terminal(e.text) if e.text else e.text,
@@ -167,7 +167,9 @@ class ViewState:
         )
         self._end(e.at)
         self.meters.usage, self.meters.cost = e.usage, e.cost if e.cost is not None else self.meters.cost
-        end = End(words, tone, wording.ended(e), self.finished.error or "")
+        # Who stopped it knows why.
+        error = self.finished.error if e.outcome != "cancelled" else None
+        end = End(words, tone, wording.ended(e), error or "")
         return self._add(end, facts=True, card=True)
 
     def _run_interrupted(self, e: ev.RunInterrupted) -> Change:
@@ -287,7 +289,7 @@ class ViewState:
         return Change(self.turns.current, facts=True)
 
     def _wait_started(self, e: ev.WaitStarted) -> Change:
-        self.wait = replace(e, words=one_line(e.words, 400), source=one_line(e.source, 80))
+        self.wait = replace(e, words=one_line(wording.said(e.words), 400), source=one_line(e.source, 80))
         if e.decision == "wait":
             self.watch.hold(e.at)
         return Change(facts=True, card=True)

@@ -33,6 +33,7 @@ from textual.theme import Theme
 import handrail_themes
 
 DEFAULT = "handrail-dark"
+_TEXTUALS = "textual-dark"
 GROUND = ("background", "panel", "raised", "line")
 LOUDNESS = ("text", "dim", "faint")
 MEANINGS = ("accent", "person", "tool", "decision", "waiting", "needs-you", "accepted", "rejected")
@@ -264,12 +265,17 @@ def defaults() -> dict[str, str]:
     return dict(builtin()[DEFAULT].to_theme().variables)
 
 
+def names(app: App[Any]) -> list[str]:
+    """The themes that can be chosen: ours and the person's own, not the one that Textual cannot do without."""
+    return sorted(name for name in app.available_themes if name != _TEXTUALS)
+
+
 def install(app: App[Any], folder: Path | None = None) -> Themes:
     """Give `app` our themes and a person's own in place of Textual's; mistakes become notifications.
 
     Call it before the app runs; then `watch` from its `on_mount`.
     """
-    for name in [name for name in app.available_themes if name != "textual-dark"]:
+    for name in [name for name in app.available_themes if name != _TEXTUALS]:
         app.unregister_theme(name)
     themes = Themes(folder)
     for source in themes.sources.values():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from handrail.events import Decided, Outcome, RunFinished
 from handrail_tui.text import about, count, one_line, plural
 from handrail_tui.view import Attempt, Tone
@@ -25,6 +27,17 @@ def outcome(event: RunFinished) -> tuple[str, Tone]:
     """The outcome in plain words and its colour."""
     words, tone = _OUTCOMES.get(event.outcome, (event.outcome, "plain"))
     return (f"{words}, stopped by you" if event.stopped and event.outcome != "cancelled" else words), tone
+
+
+def said(error: str) -> str:
+    """What a provider said: the message in a JSON body, else the text as it came."""
+    try:
+        body = json.loads(error)
+    except (ValueError, RecursionError):
+        return error
+    while isinstance(body, dict):
+        body = body.get("error") or body.get("message") or body.get("detail")
+    return body if isinstance(body, str) and body.strip() else error
 
 
 def decision_tone(event: Decided) -> Tone:

@@ -18,6 +18,11 @@ _BY_CLASS: Final[Mapping[FailureClass, str]] = {
 _CLOSER: Final[tuple[tuple[FailureClass, re.Pattern[str], str], ...]] = (
     (
         "invalid_request",
+        re.compile(r"^scenario has no more replies"),
+        "A scenario says what was written into it, and no more. `handrail run` asks a model.",
+    ),
+    (
+        "invalid_request",
         re.compile(r"certificate|self[ -]signed|hostname mismatch"),
         "Make this machine trust the server's certificate (SSL_CERT_FILE), or check --base-url.",
     ),

@@ -130,3 +130,13 @@ async def test_a_file_is_put_in_where_it_was_asked_for(tmp_path: Path) -> None:
         await pilot.press("space", "at", "b", "full_stop", "t", "enter")
         assert app.composer.text == 'lo\n@src/main.py ok @"a b.txt" '
         assert app.got == []
+
+
+async def test_what_stands_in_brackets_may_be_left_out() -> None:
+    app = Stage()
+    async with app.run_test() as pilot:
+        await pilot.press("slash", "m", "o", "d", "enter")
+        await pilot.pause()
+        command = app.got[0]
+        assert isinstance(command, Composer.Command)
+        assert (command.name, command.args) == ("model", "")

@@ -288,7 +288,16 @@ def test_what_cannot_be_is_one_clear_error(
 def test_an_answer_without_a_question_is_refused(program: ScriptedProgram) -> None:
     program.run("--max-turns", "1", "Look.", replies=[says("", call("ls", path="."))])
     ended = program("resume", "--answer", "yes")
+    assert ended.code == 2 and "asks anything" in ended.err
+    ended = program("resume", program.ids[0], "--answer", "yes")
     assert ended.code == 2 and "asks nothing" in ended.err
+
+
+def test_H4_an_answer_goes_to_the_session_that_asks(program: ScriptedProgram) -> None:
+    program.run("Get the report.", replies=ASKS)
+    program.run("Something else.", replies=[says("Done.")])
+    ended = program("resume", "--plain", "--answer", "I am in.", replies=[says("Here it is.")])
+    assert ended.code == 0 and "Here it is." in ended.out
 
 
 def test_a_folder_that_is_gone_is_said(program: ScriptedProgram, home: Path) -> None:

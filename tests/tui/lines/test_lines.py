@@ -194,6 +194,13 @@ def test_only_the_program_writes_at_the_margin() -> None:
     assert "  decided: finish" in text.splitlines()
 
 
+def test_H4_a_question_that_ends_a_run_is_told_once() -> None:
+    asked = ev.HumanRequested(turn=1, id="q", kind="login", needed="Log in, please.")
+    ended = ev.RunFinished(outcome="human-required", error="Log in, please.", question=asked, session="s")
+    assert plain((asked, ended)).count("Log in, please.") == 1
+    assert plain((ended,)).count("Log in, please.") == 1
+
+
 def test_text_streams_out_in_whole_lines() -> None:
     stream = io.StringIO()
     listener = Plain(Out(stream))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from handrail.scenario import Scenario
     from handrail_tui.launch import Launch
 
-_THINKS_S: Final = 12.0
+_THINKS_S: Final = 30.0
 """How long the person of a scenario takes to answer, where somebody watches and may be faster."""
 
 
@@ -36,8 +36,9 @@ _THINKS_S: Final = 12.0
 def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: bool) -> int:
     """Play a scenario: no key, no network, nothing outside a temporary folder.
 
-    On a terminal it plays on the screen, a wait takes at most 10 s, and you may answer, steer and stop. Without
-    one, or with --json, the run is printed at once. Without NAME there is a gallery to choose from.
+    On a terminal it plays on the screen, a wait takes at most 10 s, and you may answer, steer and stop; what
+    you leave open for half a minute is answered as it was written. Without one, or with --json, the run is printed
+    at once. Without NAME there is a gallery to choose from.
 
     \b
     handrail demo

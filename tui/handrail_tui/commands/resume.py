@@ -71,9 +71,9 @@ def resume(
 ) -> int:
     """Go on with a stored session where it stood: a question, a wait, a crash in the middle of a tool.
 
-    Without ID it is the last session of this folder; the beginning of an ID is enough. Every counter is kept, a
-    wait ends when it would have ended, and a tool that was running when the program was killed is not run again:
-    the model is told to look first.
+    Without ID it is the last session of this folder (with --answer: the last that asks something); the beginning of
+    an ID is enough. Every counter is kept, a wait ends when it would have ended, and a tool that was running when
+    the program was killed is not run again: the model is told to look first.
 
     \b
     handrail resume
@@ -106,7 +106,7 @@ def go_on(id: str | None, wish: Wish, *, folder: Path, plain: bool, as_json: boo
     on_screen = headless.Manner.on_screen() and not (plain or as_json)
     manner = headless.Manner.of(json=as_json, stream=sys.stdout)
     again = take_up(
-        id if id is not None else last_here(Store(), folder),
+        id if id is not None else last_here(Store(), folder, asking=wish.answer is not None),
         wish,
         attended=on_screen or manner.asks or hold,
     )

@@ -50,10 +50,17 @@ def sessions(ctx: click.Context, here: bool, everything: bool, as_json: bool) ->
     if not found:
         click.echo('No session is kept yet. Begin one: handrail run "what to do"')
     shown = found if everything else found[:_SHOWN]
-    _table([(s.id, *listing.row(s, now)) for s in shown])
+    _table([_row(s, now) for s in shown])
     if len(shown) < len(found):
         click.echo(f"… and {len(found) - len(shown)} more: handrail sessions --all")
     return 0
+
+
+def _row(summary: SessionSummary, now: float) -> tuple[str, ...]:
+    from handrail_tui import listing
+
+    stands, title, folder, age, turns, cost = listing.row(summary, now)
+    return summary.id, stands, title, folder, f"{age} ago", turns, cost
 
 
 def _table(rows: list[tuple[str, ...]]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
 from handrail_tui.port import Mode
+from handrail_tui.screens.run_choices import another_model
 from handrail_tui.screens.run_commands import take_back
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ class RunCommands(Provider):
         session, view = screen.session, screen.view
         if session.running:
             yield "Stop", "end the run; what was said is kept", screen.action_stop
-            yield "Suspend and quit", "the run can be resumed", screen.action_quit
         if screen.returns:
             yield "Sessions", "back to the list", screen.action_sessions
         yield "Changes", "files that the run touched; undo of a turn", screen.action_changes
@@ -53,7 +53,13 @@ class RunCommands(Provider):
         if view.steering or view.follow_ups:
             yield "Queue", "edit, reorder, withdraw what waits", screen.action_queue
             yield "Take back", "the newest of the queue, for editing", lambda: take_back(screen)
+        if screen.make_provider is not None:
+            yield "Model", "another one, from the next request on", lambda: another_model(screen)
         yield "Help", "keys and commands", screen.action_help
+        if session.running:
+            yield "Suspend and quit", "the run can be resumed", screen.action_quit
+        else:
+            yield "Quit", "give the terminal back", screen.action_quit
 
     async def discover(self) -> Hits:
         for name, words, call in self._commands():

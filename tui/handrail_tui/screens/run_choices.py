@@ -25,8 +25,7 @@ def apply_choice(screen: RunScreen, choice: chosen.Chosen) -> None:
         case chosen.GoOnWaiting():
             screen.patient_since = screen.view.last_data_at
         case chosen.AnotherModel():
-            screen.composer.give_back("/model ", "name it: provider/name")
-            screen.composer.input.focus()
+            another_model(screen)
         case chosen.EditKey():
             screen.composer.note("Set the key (handrail config edit), then r tries again.")
         case chosen.RaiseBound():
@@ -35,6 +34,12 @@ def apply_choice(screen: RunScreen, choice: chosen.Chosen) -> None:
             screen.action_stop()
         case chosen.Finish():
             screen.action_quit()
+
+
+def another_model(screen: RunScreen) -> None:
+    """Begin the command that changes the model; the person names it."""
+    screen.composer.give_back("/model ", "name it: provider/name")
+    screen.composer.input.focus()
 
 
 def _retry(screen: RunScreen) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from handrail.errors import ConfigError
+from handrail_tui import theming
 from handrail_tui.port import Mode
 from handrail_tui.text import one_line
 
@@ -18,6 +19,8 @@ def run_command(screen: RunScreen, name: str, args: str) -> str:
     """Carry out a slash command; returns what to say about it, if anything."""
     session = screen.session
     match name:
+        case "stop" if not session.running:
+            return "nothing runs"
         case "stop":
             screen.action_stop()
         case "help":
@@ -107,7 +110,7 @@ def _theme(screen: RunScreen, args: str) -> str:
     if not args:
         screen.app.search_themes()
         return ""
-    if args not in screen.app.available_themes:
-        return f"there is no theme {one_line(args, 40)}; there are {', '.join(sorted(screen.app.available_themes))}"
+    if args not in (names := theming.names(screen.app)):
+        return f"there is no theme {one_line(args, 40)}; there are {', '.join(names)}"
     screen.app.theme = args
     return ""

@@ -42,7 +42,7 @@ def facts(view: ViewState, journal: str) -> Facts:
     )
     return Facts(
         advice=_advice(view),
-        kept=f"{attempt.kept} kept as context" if attempt is not None and attempt.kept else "",
+        kept="its words are kept as context" if attempt is not None and attempt.kept else "",
         journal=journal,
         resume=going_on(view.header.session, view.finished.outcome if view.finished else None)
         if journal

@@ -67,7 +67,10 @@ def _command(name: str) -> Completion:
     command = BY_NAME[name]
     title = f"/{name} {command.argument}".rstrip()
     takes = bool(command.argument)
-    return Completion(f"/{name}{' ' if takes else ''}", title, command.help, runs=not takes)
+    # What stands in brackets may be left out.
+    return Completion(
+        f"/{name}{' ' if takes else ''}", title, command.help, runs=not takes or command.argument[0] == "["
+    )
 
 
 def _mention(path: str) -> str:

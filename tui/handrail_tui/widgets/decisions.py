@@ -32,8 +32,7 @@ def decision_lines(entries: list[Entry], width: int, room: int) -> list[Content]
     for entry in reversed(entries):
         lines = [head(entry).truncate(width, ellipsis=True)]
         if entry.why:
-            why = Content.styled(entry.why, "$dim").wrap(max(8, width - len(_PAD)))
-            lines += [_PAD + line for line in why[:2]]
+            lines += [_PAD + line for line in _two_lines(entry.why, max(8, width - len(_PAD)))]
         if used + len(lines) > room - (len(chosen) + 1 < len(entries)):
             break
         chosen.append(lines)
@@ -41,3 +40,11 @@ def decision_lines(entries: list[Entry], width: int, room: int) -> list[Content]
     hidden = len(entries) - len(chosen)
     more = [styled((f"{hidden} before, ctrl+r shows all", "$faint"))] if hidden and room else []
     return [*more, *(line for lines in reversed(chosen) for line in lines)]
+
+
+def _two_lines(words: str, width: int) -> list[Content]:
+    """The words on at most two lines, with `…` where there are more of them."""
+    lines = Content.styled(words, "$dim").wrap(width)
+    if len(lines) <= 2:
+        return lines
+    return [lines[0], lines[1].truncate(width - 1) + styled(("…", "$dim"))]

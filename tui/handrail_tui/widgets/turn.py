@@ -149,7 +149,6 @@ def _kept(attempt: Attempt, *, told: bool = False) -> str:
 
 def _writing_row(attempt: Attempt) -> Row:
     """Calls whose arguments are being written."""
-    words = ", ".join(
-        f"{w.name or 'a call'} {plural(w.chars, 'character')}" for w in attempt.writing.values()
-    )
-    return Row(styled(INDENT, ("● ", "$tool"), (f"writes {words}", "$dim")))
+    words = ", ".join(f"{w.name or '…'} ({plural(w.chars, 'character')})" for w in attempt.writing.values())
+    calls = "a call" if len(attempt.writing) == 1 else plural(len(attempt.writing), "call")
+    return Row(styled(INDENT, ("● ", "$tool"), (f"writes {calls}: {words}", "$dim")))

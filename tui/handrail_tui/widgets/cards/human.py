@@ -64,7 +64,8 @@ class HumanCard(Card):
         waited = countdown(self.clock.now() - e.at)
         title = _TITLES.get(e.kind, "Only you can do this")
         asker = f", asked by {one_line(e.tool, 40)}" if e.tool and e.tool != "ask_human" else ""
-        return self.title(title, f"{one_line(e.kind, 20)}, waiting {waited}{asker}")
+        kind = "" if e.kind in _TITLES else f"{one_line(e.kind, 20)}, "
+        return self.title(title, f"{kind}waiting {waited}{asker}")
 
     def body(self) -> Iterable[Widget]:
         e = self.event
@@ -111,6 +112,7 @@ class HumanCard(Card):
     def action_open(self) -> None:
         if self.link:
             self.app.open_url(self.link)
+            self.notify("If no browser opens, go there by hand", markup=False)
 
     def action_secret(self) -> None:
         """Hide what is typed, and have it treated as a secret; or show it again."""
