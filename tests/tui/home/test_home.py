@@ -163,6 +163,24 @@ async def test_what_was_typed_in_a_run_and_not_sent_is_not_lost(opened: list[tup
         assert screen.composer.text == "keep"
 
 
+async def test_back_from_the_first_run_the_list_has_the_keyboard(opened: list[tuple[Any, ...]]) -> None:
+    kept = Kept([])
+    app = Program(HomeScreen(kept, Path("/tmp"), ManualClock(EPOCH)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await listed(pilot)
+        await pilot.press(*"go", "enter")
+        await pilot.pause()
+        kept.summaries = one_of_each()
+        await pilot.press("ctrl+o")
+        for _ in range(50):
+            await pilot.pause(0.01)
+            if app.focused is not None and app.focused.id is None:
+                break
+        await pilot.press("enter")
+        await pilot.pause()
+    assert [what[0] for what in opened] == ["new_run", "closed", "stored"]
+
+
 async def test_an_empty_home_says_how_to_begin() -> None:
     app = Program(home([], model=None))
     async with app.run_test(size=(100, 30)) as pilot:

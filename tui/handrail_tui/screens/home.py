@@ -67,6 +67,7 @@ class HomeScreen(Screen[None]):
         self._find_model, self._demos = model, demos
         self.model: str | None = None
         self._ready = False
+        self._arrived = True
         self._sessions: Sequence[SessionSummary] = ()
 
     def compose(self) -> ComposeResult:
@@ -89,6 +90,7 @@ class HomeScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         if self._ready:
+            self._arrived = True
             self.look()
 
     @property
@@ -114,12 +116,15 @@ class HomeScreen(Screen[None]):
 
     def show(self, found: Sequence[SessionSummary], model: str | None) -> None:
         """Show what was found."""
-        first, self._ready = not self._ready, True
+        self._ready = True
         self._sessions, self.model = found, model
         self.sessions.show(found, self._clock.now())
         self._refresh()
-        if first and not found:
-            self.composer.input.focus()
+        if self._arrived:
+            # Where one goes on from here: the list, or what is being typed.
+            types = not found or bool(self.composer.text)
+            (self.composer.input if types else self.sessions).focus()
+            self._arrived = False
 
     def _refresh(self) -> None:
         empty = self._ready and not self._sessions
@@ -220,7 +225,10 @@ class HomeScreen(Screen[None]):
     # Actions ------------------------------------------------------------------------------------------------
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        return bool(self._sessions) and self.focused is not self.sessions if action == "back" else True
+        if action != "back":
+            return True
+        away = self.focused is not self.sessions or self.query_one("#home--filter").display
+        return bool(self._sessions) and away
 
     def action_new(self) -> None:
         """Type what a new run is to do."""
