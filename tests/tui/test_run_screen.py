@@ -479,3 +479,15 @@ async def test_L11_hostile_text_neither_breaks_the_screen_nor_reaches_the_termin
         await pilot.press("ctrl+r")
         await settle(pilot)
         assert OBEYED.search(screen_text(app).replace("\n", "")) is None
+
+
+@pytest.mark.parametrize("width", [120, 80, 60, 40])
+async def test_where_there_is_little_room_help_and_the_way_out_stay_in_sight(width: int) -> None:
+    session = FakeSession()
+    app = start(session)
+    async with app.run_test(size=(width, 30)) as pilot:
+        story = flaky().add(ev.RunFinished, outcome="completed", requests=1, turns=1)
+        session.play(story.events)
+        await settle(pilot)
+        last = screen_text(app).splitlines()[-1]
+        assert "? help" in last and "ctrl+q quit" in last

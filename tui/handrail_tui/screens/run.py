@@ -33,7 +33,7 @@ from handrail_tui.widgets.cards.chosen import Chosen
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
-from handrail_tui.widgets.footer import RunFooter, shown_key
+from handrail_tui.widgets.footer import FooterKey, RunFooter, shown_key
 from handrail_tui.widgets.header import RunHeader
 from handrail_tui.widgets.reply import warm_up
 from handrail_tui.widgets.search_bar import SearchBar
@@ -373,13 +373,16 @@ class RunScreen(RunActions):
         self.composer.note("suspending …")
         self.session.suspend(signal)
 
-    def footer_keys(self) -> list[tuple[str, str]]:
-        """Keys and words of the bindings that are shown, in the order in which they were declared."""
-        found: dict[str | None, tuple[str, str]] = {}
+    def footer_keys(self) -> list[FooterKey]:
+        """The bindings that are shown, in the order in which they were declared."""
+        found: dict[str | None, FooterKey] = {}
+        idle = self.acts and not self.session.running
+        needed = {"run.help", "run.quit" if idle else "run.stop"}
         for active in self.active_bindings.values():
             binding = active.binding
             if active.node is self and binding.show and active.enabled:
-                found.setdefault(binding.id, (shown_key(binding), binding.description))
+                key = FooterKey(shown_key(binding), binding.description, binding.id in needed)
+                found.setdefault(binding.id, key)
         first = [keys for id, keys in found.items() if (id or "").startswith(self.FIRST_KEYS)]
         return first + [keys for keys in found.values() if keys not in first]
 

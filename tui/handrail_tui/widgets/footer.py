@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from textual.binding import Binding
 from textual.content import Content
@@ -23,13 +23,21 @@ KEY_NAMES: Final = {
 }
 
 
+class FooterKey(NamedTuple):
+    """A key, what it does, and whether it is shown before all others where there is little room."""
+
+    key: str
+    words: str
+    needed: bool = False
+
+
 class RunFooter(Widget):
-    """Keys of the bindings in force that say `show`, as many as fit."""
+    """Keys of the bindings in force that say `show`, as many as fit; the needed ones before the others."""
 
     DEFAULT_CSS = "RunFooter { height: 1; width: 1fr; background: $background; padding: 0 2; }"
 
     def __init__(
-        self, view: ViewState, keys: Callable[[], list[tuple[str, str]]], *, id: str | None = None
+        self, view: ViewState, keys: Callable[[], list[FooterKey]], *, id: str | None = None
     ) -> None:
         super().__init__(id=id)
         self.view, self._keys = view, keys
@@ -44,12 +52,15 @@ class RunFooter(Widget):
                 "$waiting" if (context or 0) >= 0.8 else "$dim",
             )
         )
-        line, gap = Content(""), "   " if width >= 100 else "  "
-        for key, words in self._keys():
-            item = styled((key, "$foreground"), (f" {words}", "$dim"))
-            if line.cell_length + item.cell_length + len(gap) + right.cell_length + 2 > width:
-                continue
-            line = line + (gap if line.plain else "") + item
+        gap = "   " if width >= 100 else "  "
+        keys = self._keys()
+        items = {one: styled((one.key, "$foreground"), (f" {one.words}", "$dim")) for one in keys}
+        room, fits = width - right.cell_length - 2 + len(gap), set[FooterKey]()
+        for one in sorted(keys, key=lambda one: not one.needed):
+            if (takes := items[one].cell_length + len(gap)) <= room:
+                room -= takes
+                fits.add(one)
+        line = Content(gap).join(items[one] for one in keys if one in fits)
         return line + " " * max(0, width - line.cell_length - right.cell_length) + right
 
 
