@@ -27,7 +27,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from handrail.errors import ConfigError
-from handrail_tui import theming
+from handrail_tui import theming, wording
 from handrail_tui.listing import going_on
 from handrail_tui.port import Last
 from handrail_tui.screens.run import RunScreen
@@ -227,7 +227,10 @@ def carry(program: Program, watchdog: Watchdog) -> Last | None:
 
 def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
     """A line or two where the screen was: the terminal may be gone, then nobody reads them."""
-    outcome = "no run" if last is None else "interrupted" if last.type == "run_interrupted" else last.outcome
+    if last is None or last.type == "run_interrupted":
+        outcome = "no run" if last is None else "interrupted"
+    else:
+        outcome = wording.outcome(last)[0].lower()
     name = one_line(screen.view.header.session, 80)
     parts = [f"handrail: {outcome}"]
     if screen.journal and name:
