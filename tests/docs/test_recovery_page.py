@@ -19,7 +19,9 @@ def load_table():
 
 
 def test_R2_the_page_says_what_the_code_decides():
-    assert (DOCS / "recovery.md").read_text("utf-8") == load_table().page(), "run: python docs/recovery_table.py"
+    assert (DOCS / "recovery.md").read_text("utf-8") == load_table().page(), (
+        "run: python docs/recovery_table.py"
+    )
 
 
 def test_every_setting_that_the_page_names_is_there():

@@ -184,7 +184,7 @@ def _by_phase(failure: Failure) -> Finding:
         return Finding("transient", "the stream broke without a word")
     hollow = _HOLLOW.search(failure.text[:HEAD])
     if hollow is not None:
-        return Finding("empty", f"no error is named, and «{hollow.group()}» holds nothing")
+        return Finding("empty", f"no error is named, and “{hollow.group()}” holds nothing")
     return Finding("unknown", "no field, no known words and no status tell: asking again blindly is refused")
 
 
@@ -205,6 +205,22 @@ def _first(named: dict[FailureClass, str], *, telling: bool = True) -> Finding |
     return None if class_ is None else Finding(class_, named[class_], telling)
 
 
+_PLAIN = {
+    "usage_limit": "a usage limit",
+    "auth": "the key was refused",
+    "billing": "a matter of money",
+    "content_filter": "a content filter",
+    "context_overflow": "it does not fit the window",
+    "output_truncated": "the output cap was hit",
+    "invalid_request": "the request itself is wrong",
+    "transient": "a passing fault",
+    "cancelled": "it was cancelled",
+    "empty": "the reply was empty",
+}
+"""What a class means, for a person who reads why."""
+
+
 def _said(said: str, meaning: str) -> str:
     said = " ".join(said.split())
-    return f"the words «{said if len(said) <= 80 else said[:79] + '…'}» say {meaning}"
+    quoted = said if len(said) <= 80 else said[:79] + "…"
+    return f"“{quoted}”: {_PLAIN.get(meaning, meaning)}"

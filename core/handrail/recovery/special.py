@@ -32,7 +32,7 @@ def cancelled(failure: Failure, evidence: Evidence) -> Finding | None:
         return None
     if "timeout" in said or "timed out" in said:
         return None
-    return Finding("cancelled", f"the words «{said[:80]}» say that someone ended it")
+    return Finding("cancelled", f"“{said[:80]}”: someone ended it")
 
 
 def by_vendor(failure: Failure, evidence: Evidence) -> Finding | None:
@@ -101,7 +101,7 @@ def _own_mistake(failure: Failure, evidence: Evidence) -> Finding | None:
     found = words.OWN_MISTAKE.search(evidence.words)
     if found is None:
         return None
-    return Finding("transient", f"«{found.group()}»: the model's own mistake, so asking again can help")
+    return Finding("transient", f"“{found.group()}”: the model's own mistake, so asking again can help")
 
 
 def _broken_reply(failure: Failure, evidence: Evidence) -> Finding | None:
@@ -109,7 +109,7 @@ def _broken_reply(failure: Failure, evidence: Evidence) -> Finding | None:
     found = words.BROKEN_REPLY.search(evidence.words)
     if found is None or 400 <= (evidence.status or 0) < 500:
         return None
-    return Finding("transient", f"«{found.group()}»: what came back could not be read")
+    return Finding("transient", f"“{found.group()}”: what came back could not be read")
 
 
 def _long_string(failure: Failure, evidence: Evidence) -> Finding | None:
@@ -126,7 +126,7 @@ def _long_string(failure: Failure, evidence: Evidence) -> Finding | None:
 
 
 def _google_quota(failure: Failure, evidence: Evidence) -> Finding | None:
-    """Google says «exceeded your current quota» of a quota that refills; its quotaId says how soon."""
+    """Google says “exceeded your current quota” of a quota that refills; its quotaId says how soon."""
     quotas = [
         squashed for f in evidence.fields if f.key.startswith("quota") and (squashed := f.value.lower())
     ]
@@ -142,7 +142,7 @@ def _google_quota(failure: Failure, evidence: Evidence) -> Finding | None:
         return Finding("transient", "Google names no period, but a moment to ask again", telling=False)
     if "please retry in" in evidence.words or "retry_delay {" in evidence.prose:
         return Finding("transient", "Google names no period, but a moment to ask again", telling=False)
-    return Finding("usage_limit", "Google's «current quota» is one that refills, not a bill")
+    return Finding("usage_limit", "Google's “current quota” is one that refills, not a bill")
 
 
 def _is_google(evidence: Evidence) -> bool:
@@ -152,7 +152,7 @@ def _is_google(evidence: Evidence) -> bool:
 
 
 def _speaks_of_money(evidence: Evidence) -> bool:
-    """Words or names of money; «plan and billing details» alone stands in every quota text of Google."""
+    """Words or names of money; “plan and billing details” alone stands in every quota text of Google."""
     found = words.WORDS["billing"].search(evidence.words.replace("plan and billing details", ""))
     return found is not None or not _MONEY.isdisjoint(evidence.codes)
 
@@ -164,7 +164,7 @@ def _dashscope_quota(failure: Failure, evidence: Evidence) -> Finding | None:
     if "free allocated quota" in evidence.words:
         return Finding("usage_limit", "DashScope's free allocation is used up")
     if "allocated quota exceeded" in evidence.words or "exceeded your current quota" in evidence.words:
-        return Finding("transient", "DashScope says «quota exceeded» of a throttle per minute", telling=False)
+        return Finding("transient", "DashScope says “quota exceeded” of a throttle per minute", telling=False)
     return None
 
 
@@ -200,14 +200,14 @@ def _windows(failure: Failure, evidence: Evidence) -> Finding | None:
 
 
 def _token_limit(failure: Failure, evidence: Evidence) -> Finding | None:
-    """«Token limit reached»: in a stream the output's, before it the input's."""
+    """“Token limit reached”: in a stream the output's, before it the input's."""
     if not _TOKEN_LIMIT.search(evidence.words) or words.THROTTLE.search(evidence.words):
         return None
     if failure.phase == "stream":
         return Finding(
-            "output_truncated", "«token limit reached» in the middle of a stream is the output's limit"
+            "output_truncated", "“token limit reached” in the middle of a stream is the output's limit"
         )
-    return Finding("context_overflow", "«token limit reached» before any output is the input's limit")
+    return Finding("context_overflow", "“token limit reached” before any output is the input's limit")
 
 
 _RULES: tuple[Callable[[Failure, Evidence], Finding | None], ...] = (
