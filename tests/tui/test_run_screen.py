@@ -141,6 +141,22 @@ async def test_H5_an_approval_is_answered_from_its_card() -> None:
     assert ("approve", "a1", "once", "") in session.told
 
 
+async def test_finish_at_a_bound_puts_the_card_away_and_the_program_stays() -> None:
+    session = FakeSession()
+    app = start(session)
+    async with app.run_test(size=(122, 40)) as pilot:
+        story = Story().start().request(12).reply(Text("more to do"))
+        story.add(ev.RunFinished, outcome="turn-limit", bound="max_turns", requests=12, turns=12)
+        session.play(story.events)
+        await pilot.pause(0.6)
+        assert app.screen.query("BoundCard")
+        await pilot.press("tab", "f")
+        await settle(pilot)
+        assert not app.screen.query("BoundCard")
+        assert app.is_running and not app._exit
+        assert screen_of(app).composer.text == ""
+
+
 async def test_a_bound_is_raised_in_place_and_the_run_goes_on() -> None:
     session = FakeSession()
     app = start(session)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from handrail_tui.widgets.cards import chosen
+from handrail_tui.widgets.cards.host import CardHost
 
 if TYPE_CHECKING:
     from handrail_tui.screens.run import RunScreen
@@ -33,7 +34,7 @@ def apply_choice(screen: RunScreen, choice: chosen.Chosen) -> None:
         case chosen.Stop():
             screen.action_stop()
         case chosen.Finish():
-            screen.action_quit()
+            screen.query_one(CardHost).put_away()
 
 
 def another_model(screen: RunScreen) -> None:

@@ -89,6 +89,10 @@ class CardHost(Vertical):
     @on(Close)
     def _close(self, event: Close) -> None:
         event.stop()
+        self.put_away()
+
+    def put_away(self) -> None:
+        """Take the card away; it does not come back for what it was about."""
         self._put_away = self._subject
         self._swap(None, None)
 
