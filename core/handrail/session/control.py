@@ -127,7 +127,8 @@ class Control:
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (OSError, ValueError, asyncio.CancelledError):
-            pass  # who asked went away, said too much, or the run has ended: nobody is left to be told
+            # Who asked went away, said too much, or the run has ended: nobody is left to be told.
+            return
         finally:
             self._calls.discard(task)
             writer.close()
