@@ -141,13 +141,18 @@ async def test_H5_an_approval_is_answered_from_its_card() -> None:
     assert ("approve", "a1", "once", "") in session.told
 
 
+def at_its_last_turn() -> Story:
+    """A run that its bound on turns has ended."""
+    story = Story().start().request(12).reply(Text("more to do"))
+    story.add(ev.RunFinished, outcome="turn-limit", bound="max_turns", requests=12, turns=12)
+    return story
+
+
 async def test_finish_at_a_bound_puts_the_card_away_and_the_program_stays() -> None:
     session = FakeSession()
     app = start(session)
     async with app.run_test(size=(122, 40)) as pilot:
-        story = Story().start().request(12).reply(Text("more to do"))
-        story.add(ev.RunFinished, outcome="turn-limit", bound="max_turns", requests=12, turns=12)
-        session.play(story.events)
+        session.play(at_its_last_turn().events)
         await pilot.pause(0.6)
         assert app.screen.query("BoundCard")
         await pilot.press("tab", "f")
@@ -161,9 +166,7 @@ async def test_a_bound_is_raised_in_place_and_the_run_goes_on() -> None:
     session = FakeSession()
     app = start(session)
     async with app.run_test(size=(122, 40)) as pilot:
-        story = Story().start().request(12).reply(Text("more to do"))
-        story.add(ev.RunFinished, outcome="turn-limit", bound="max_turns", requests=12, turns=12)
-        session.play(story.events)
+        session.play(at_its_last_turn().events)
         await pilot.pause(0.6)
         await pilot.press("tab", "m")
         await settle(pilot)

@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -27,7 +28,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from handrail.errors import ConfigError
-from handrail_tui import theming, wording
+from handrail_tui import signals, theming, wording
 from handrail_tui.listing import going_on
 from handrail_tui.port import Last
 from handrail_tui.screens.run import RunScreen
@@ -114,19 +115,10 @@ class Program(App[Last], inherit_bindings=False):
         if self._wanted_theme is not None and self._wanted_theme != self.theme:
             names = ", ".join(theming.names(self))
             self.notify(f"no theme {one_line(self._wanted_theme, 60)}; there are {names}", markup=False)
-        loop = asyncio.get_running_loop()
-        for name in _SIGNALS:
-            if number := getattr(signal, name, None):
-                # Not on every platform, and not outside the main thread.
-                with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.add_signal_handler(number, self._signalled, name)
+        signals.listen({name: partial(self._signalled, name) for name in _SIGNALS})
 
     def on_unmount(self) -> None:
-        loop = asyncio.get_running_loop()
-        for name in _SIGNALS:
-            if number := getattr(signal, name, None):
-                with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.remove_signal_handler(number)
+        signals.ignore(_SIGNALS)
 
     # Runs ---------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Protocol
 
@@ -23,7 +23,6 @@ class Stoppable(Protocol):
 @contextmanager
 def handled(session: Stoppable) -> Iterator[None]:
     """Inside: Ctrl-C stops the run, a second one ends the program at once; SIGTERM and SIGHUP suspend it."""
-    loop = asyncio.get_running_loop()
     pressed = 0
 
     def interrupt() -> None:
@@ -38,13 +37,26 @@ def handled(session: Stoppable) -> Iterator[None]:
         "SIGTERM": lambda: session.suspend("SIGTERM"),
         "SIGHUP": lambda: session.suspend("SIGHUP"),
     }
-    known = [(getattr(signal, name), call) for name, call in calls.items() if hasattr(signal, name)]
-    for number, call in known:
-        with suppress(NotImplementedError, RuntimeError):  # a platform without, or not the main thread
-            loop.add_signal_handler(number, call)
+    listen(calls)
     try:
         yield
     finally:
-        for number, _ in known:
+        ignore(calls)
+
+
+def listen(calls: Mapping[str, Callable[[], object]]) -> None:
+    """Call these, by the names of their signals, in the running loop: where the platform and the thread can."""
+    loop = asyncio.get_running_loop()
+    for name, call in calls.items():
+        if number := getattr(signal, name, None):
+            with suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, call)
+
+
+def ignore(names: Iterable[str]) -> None:
+    """Take back what `listen` set for these signals."""
+    loop = asyncio.get_running_loop()
+    for name in names:
+        if number := getattr(signal, name, None):
             with suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.remove_signal_handler(number)

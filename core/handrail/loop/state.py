@@ -21,7 +21,6 @@ class RunState:
 
     def __init__(self) -> None:
         self.bounds = Bounds()
-        self.recovery_on: bool | None = None
         self.queue = Queue()
         self.questions: dict[str, ev.HumanRequested] = {}
         self.approvals: dict[str, ev.ApprovalRequested] = {}
@@ -47,8 +46,6 @@ class RunState:
         self.last: AssistantMessage | None = None
         self.last_batch: ev.ToolBatchFinished | None = None
         self.settled = True  # what follows from the last reply is on record
-        self.finished: ev.RunFinished | None = None
-        self.interrupted = False
         self.running = False
         self.active_s = 0.0
         self._mark: float | None = None
@@ -87,10 +84,7 @@ class RunState:
         handler(self, event)
 
     def _run_started(self, event: ev.RunStarted) -> None:
-        if event.resumed:
-            self.finished = None
-            self.interrupted = False
-        else:
+        if not event.resumed:
             self._begin()
             self.questions, self.approvals = {}, {}
             self.answered, self.approved = [], {}
@@ -192,8 +186,6 @@ class RunState:
         }
         if changed:
             self.bounds = self.bounds.model_copy(update=changed)
-        if event.recovery is not None:
-            self.recovery_on = event.recovery
 
     def _compaction_finished(self, event: ev.CompactionFinished) -> None:
         self.must_compact = False
@@ -202,12 +194,10 @@ class RunState:
             self.poor_compactions = self.poor_compactions + 1 if poor else 0
 
     def _run_finished(self, event: ev.RunFinished) -> None:
-        self.finished = event
         self.running = False
         self.settled, self.wait = True, None
 
     def _run_interrupted(self, event: ev.RunInterrupted) -> None:
-        self.interrupted = True
         self.running = False
 
 

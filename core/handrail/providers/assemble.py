@@ -79,11 +79,6 @@ class Assembler:
     def has_calls(self) -> bool:
         return bool(self._calls)
 
-    @property
-    def chars(self) -> int:
-        """Characters of text and thinking so far."""
-        return sum(len(p) for b in self._blocks if isinstance(b, _Words) for p in b.pieces)
-
     def message(
         self,
         stop_reason: StopReason,
