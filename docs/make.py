@@ -16,8 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from handrail import events
-from handrail.environment import variables
-from handrail.settings import NEEDS_TRUST, NEVER_FROM_A_PROJECT, Settings
+from handrail.settings import NEEDS_TRUST, NEVER_FROM_A_PROJECT, Settings, variables
 
 HERE: Final = Path(__file__).parent
 _MADE: Final = "<!-- Made by `python docs/make.py`. Change the code, not this page. -->"

@@ -21,9 +21,9 @@ from handrail.session.store import Store
 from handrail.session.summary import SessionSummary
 from handrail_tui.commands.demo import demos_here
 from handrail_tui.program import Program
-from handrail_tui.replaying import Replay
 from handrail_tui.screens.home import HomeScreen
 from handrail_tui.screens.run import RunScreen
+from handrail_tui.sessions.replay import Replay
 
 HERE: Final = Path(__file__).parent
 FOLDER: Final = "/home/ada/code/shop"

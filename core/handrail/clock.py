@@ -14,7 +14,22 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Protocol, TypeVar
+from datetime import UTC, datetime
+from typing import Any, Protocol, TypeVar
+
+
+def to_rfc3339(moment: float) -> str:
+    """`2026-07-14T10:00:00.000Z`: UTC, milliseconds."""
+    stamp = datetime.fromtimestamp(moment, UTC).isoformat(timespec="milliseconds")
+    return stamp.replace("+00:00", "Z")
+
+
+def from_rfc3339(value: Any) -> Any:
+    """Seconds since the epoch from RFC 3339 text; other values pass, for the validator behind this one."""
+    if isinstance(value, str):
+        return datetime.fromisoformat(value).timestamp()
+    return value
+
 
 T = TypeVar("T")
 

@@ -14,7 +14,6 @@ from typing_extensions import TypeForm
 
 from handrail import events as ev
 from handrail.clock import Clock
-from handrail.human.approvals import Mode
 from handrail.loop.projection import answer_message
 from handrail.mask import key_values
 from handrail.messages import (
@@ -27,10 +26,11 @@ from handrail.messages import (
     Usage,
     UserMessage,
 )
-from handrail.output import make_output
+from handrail.output.types import make_output
 from handrail.policy import NO_RECOVERY, Approve, Bounds, RecoveryPolicy
 from handrail.providers.base import Provider
 from handrail.session import Session
+from handrail.tools.approval import Mode
 from handrail.tools.base import Tool
 
 T = TypeVar("T")

@@ -23,10 +23,10 @@ import anthropic
 import openai
 
 from handrail.messages import Text, UserMessage
-from handrail.providers.anthropic import Anthropic
 from handrail.providers.base import ModelInfo, Request, TextDelta
-from handrail.providers.openai_chat import OpenAIChat
-from handrail.providers.openai_responses import OpenAIResponses
+from handrail.providers.chat import OpenAIChat
+from handrail.providers.messages import Anthropic
+from handrail.providers.responses import OpenAIResponses
 
 Client: TypeAlias = Callable[[str], Awaitable[int]]
 Event: TypeAlias = dict[str, Any]

@@ -18,10 +18,10 @@ from typing import Any
 
 from handrail import events as ev
 from handrail.clock import VirtualClock
-from handrail.loop.stage import Stage
+from handrail.loop.context import RunContext
 from handrail.messages import AssistantMessage, Text, ToolCall, Usage
+from handrail.session.resume import LoadedRun, load_run
 from handrail.session.store import Store
-from handrail.session.stored import StoredRun, stored_run
 
 LIST_S, OPEN_S = 0.1, 1.0
 PER_TURN = 11
@@ -59,10 +59,10 @@ def turn_of(turn: int) -> list[ev.Event]:
     ]
 
 
-def opened(store: Store, id: str) -> StoredRun:
+def opened(store: Store, id: str) -> LoadedRun:
     """As `resume` does: read, checked, folded."""
-    stage = Stage(VirtualClock())
-    past = stored_run(store.read(id))
+    stage = RunContext(VirtualClock())
+    past = load_run(store.read(id))
     for event in past.events:
         stage.fold(event)
     stage.projection.request()

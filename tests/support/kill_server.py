@@ -23,7 +23,7 @@ import handrail.clock
 import handrail.session.journal as journals
 from handrail import events as ev
 from handrail.clock import EPOCH, Clock, VirtualClock
-from handrail.loop.reply import is_lost
+from handrail.loop.request import is_lost
 from handrail.providers import catalog
 from handrail.providers.base import ModelInfo, Provider
 from handrail.providers.scripted import ScriptedProvider, ScriptedReply

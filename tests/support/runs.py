@@ -14,7 +14,7 @@ from wires import hold_wires
 from handrail import events as ev
 from handrail.clock import Clock, VirtualClock
 from handrail.messages import AssistantMessage, Failure, ToolCall, ToolMessage, Usage
-from handrail.output import make_output
+from handrail.output.types import make_output
 from handrail.policy import NO_RECOVERY, Bounds, RecoveryPolicy
 from handrail.providers.base import ModelInfo, Price, Request
 from handrail.providers.scripted import ScriptedCall, ScriptedProvider, ScriptedReply

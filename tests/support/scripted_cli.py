@@ -15,8 +15,8 @@ from handrail.providers.base import ModelInfo
 from handrail.providers.catalog import Resolved
 from handrail.providers.scripted import ScriptedProvider, ScriptedReply
 from handrail.session.records import read_journal
+from handrail.session.resume import LoadedRun, load_run
 from handrail.session.store import Store
-from handrail.session.stored import StoredRun, stored_run
 from handrail_tui.main import main
 
 WHERE = ("--model", "my/model", "--base-url", "http://127.0.0.1:9/v1")
@@ -84,8 +84,8 @@ class ScriptedProgram:
     def events(self, id: str) -> list[ev.Event]:
         return list(read_journal(self.journal(id)).events())
 
-    def stored(self, id: str) -> StoredRun:
-        return stored_run(read_journal(self.journal(id)))
+    def stored(self, id: str) -> LoadedRun:
+        return load_run(read_journal(self.journal(id)))
 
     def sent(self, model: int = -1, request: int = -1) -> Any:
         """The messages that a model was sent, as `role: text`."""

@@ -44,8 +44,8 @@ class FakeSession:
         self.told.append(("run", prompt))
         return await self._until_ended()
 
-    async def go_on(self, *, answer: str | None = None) -> RunFinished | RunInterrupted:
-        self.told.append(("go_on",))
+    async def resume(self, *, answer: str | None = None) -> RunFinished | RunInterrupted:
+        self.told.append(("resume",))
         return await self._until_ended()
 
     async def _until_ended(self) -> RunFinished | RunInterrupted:

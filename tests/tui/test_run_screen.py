@@ -19,7 +19,7 @@ from handrail import events as ev
 from handrail.events import CallInfo, FieldError, Instruction, QueuedMessage
 from handrail.messages import AssistantMessage, Failure, Text, Thinking, Usage
 from handrail_tui.app import HandrailApp
-from handrail_tui.program import Taste
+from handrail_tui.program import UiPrefs
 from handrail_tui.screens.decisions import DecisionsScreen
 from handrail_tui.screens.help import HelpScreen
 from handrail_tui.screens.run import RunScreen
@@ -170,7 +170,7 @@ async def test_a_bound_is_raised_in_place_and_the_run_goes_on() -> None:
         await pilot.pause(0.6)
         await pilot.press("tab", "m")
         await settle(pilot)
-    assert session.told[1:] == [("raise", {"max_turns": 10}), ("go_on",)]
+    assert session.told[1:] == [("raise", {"max_turns": 10}), ("resume",)]
 
 
 async def test_J7_quitting_suspends_the_run_and_leaves_when_it_has_ended() -> None:
@@ -284,7 +284,7 @@ async def test_the_inspector_shows_the_evidence_and_the_checkpoint() -> None:
 
 async def test_help_names_the_keys_as_they_are_bound() -> None:
     session = FakeSession()
-    app = HandrailApp(session, lambda: session.run("x"), taste=Taste(keys={"run.decisions": "ctrl+g"}))
+    app = HandrailApp(session, lambda: session.run("x"), taste=UiPrefs(keys={"run.decisions": "ctrl+g"}))
     async with app.run_test(size=(122, 60)) as pilot:
         await settle(pilot)
         assert "ctrl+g decisions" in screen_text(app)

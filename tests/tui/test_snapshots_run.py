@@ -15,7 +15,7 @@ from handrail import events as ev
 from handrail.events import FieldError
 from handrail.messages import Failure, Text, Usage
 from handrail_tui.app import HandrailApp
-from handrail_tui.program import Taste
+from handrail_tui.program import UiPrefs
 
 
 @pytest.fixture(autouse=True)
@@ -128,7 +128,7 @@ def snap(
     compare: Snap, story: Story, size: tuple[int, int], *keys: str, theme: str = "handrail-dark"
 ) -> bool:
     session = FakeSession()
-    app = HandrailApp(session, lambda: session.run("x"), taste=Taste(theme))
+    app = HandrailApp(session, lambda: session.run("x"), taste=UiPrefs(theme))
     app.animation_level = "none"
 
     async def play(pilot: Pilot[Any]) -> None:

@@ -9,9 +9,9 @@ from handrail import events as ev
 from handrail.clock import EPOCH
 from handrail.events import CallInfo, QueuedMessage
 from handrail.messages import AssistantMessage, Failure, Text, Thinking, Usage
-from handrail_tui import wording
-from handrail_tui.state import ViewState
-from handrail_tui.view import Attempt, Call, Compaction, End, Entry, Note, Said, Turn
+from handrail_tui.view import wording
+from handrail_tui.view.items import Attempt, Call, Compaction, End, Entry, Note, Said, Turn
+from handrail_tui.view.state import ViewState
 from handrail_tui.widgets.decisions import decision_lines
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail_tui.text import (
+from handrail_tui.view.text import (
     Cleaner,
     Tail,
     clean_for_terminal,

@@ -15,9 +15,9 @@ from handrail import events as ev
 from handrail.clock import EPOCH
 from handrail.events import CallInfo, FieldError
 from handrail.messages import Text
-from handrail_tui import theming
-from handrail_tui.state import ViewState
-from handrail_tui.view import Batch, Block, Call, Turn
+from handrail_tui.view.items import Batch, Block, Call, Turn
+from handrail_tui.view.state import ViewState
+from handrail_tui.widgets import theming
 from handrail_tui.widgets.batch import batch_rows, votes_words
 from handrail_tui.widgets.reply import ReplyRows
 from handrail_tui.widgets.reply_markdown import markdown_lines

@@ -1,4 +1,4 @@
-"""Colour themes as data: one TOML file a theme. What a key means is told in `handrail_tui.theming`."""
+"""Colour themes as data: one TOML file a theme. What a key means is told in `handrail_tui.widgets.theming`."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from handrail.events import Event
 from handrail.providers.base import Provider
-from handrail_tui.port import Last, SessionPort
-from handrail_tui.program import Program, Taste, Watchdog, carry
+from handrail_tui.program import Program, UiPrefs, Watchdog, carry
 from handrail_tui.screens.run import RunScreen
+from handrail_tui.sessions.session_protocol import Last, SessionPort
 
 
 class HandrailApp(Program):
@@ -22,7 +22,7 @@ class HandrailApp(Program):
         begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
         *,
         past: Iterable[Event] = (),
-        taste: Taste | None = None,
+        taste: UiPrefs | None = None,
         journal: str = "",
         make_provider: Callable[[str], Provider] | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
@@ -46,7 +46,7 @@ def run_session(
     begin: Callable[[], Coroutine[Any, Any, Last]] | None,
     *,
     past: Iterable[Event] = (),
-    taste: Taste | None = None,
+    taste: UiPrefs | None = None,
     journal: str = "",
     make_provider: Callable[[str], Provider] | None = None,
 ) -> Last | None:

@@ -15,7 +15,7 @@ import click
 
 from handrail._version import __version__
 from handrail.errors import ConfigError, did_you_mean
-from handrail_tui import faults
+from handrail_tui.lines import faults
 
 
 class Entry(NamedTuple):

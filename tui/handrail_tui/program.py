@@ -28,12 +28,14 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from handrail.errors import ConfigError
-from handrail_tui import signals, theming, wording
-from handrail_tui.listing import going_on
-from handrail_tui.port import Last
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.screens.themes import ThemesScreen
-from handrail_tui.text import clean_for_terminal, one_line
+from handrail_tui.sessions import signals
+from handrail_tui.sessions.session_protocol import Last
+from handrail_tui.view import wording
+from handrail_tui.view.listing import going_on
+from handrail_tui.view.text import clean_for_terminal, one_line
+from handrail_tui.widgets import theming
 
 if TYPE_CHECKING:
     from textual import command
@@ -45,7 +47,7 @@ _PATIENCE_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Taste:
+class UiPrefs:
     """How a person wants the program: `theme`, the folder of their own `themes`, `keys` by action."""
 
     theme: str | None = None
@@ -54,7 +56,7 @@ class Taste:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenScreen:
     """Something to look at: what makes its screen, and what lets go of all that stands behind it."""
 
     screen: Callable[[], RunScreen]
@@ -81,19 +83,19 @@ class Program(App[Last], inherit_bindings=False):
     def __init__(
         self,
         first: Screen[Any],
-        taste: Taste | None = None,
+        taste: UiPrefs | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
         """`on_signal` hears of a signal that ends the program."""
         super().__init__()
-        taste = taste or Taste()
+        taste = taste or UiPrefs()
         self._first, self._on_signal = first, on_signal
         self._themes = theming.install(self, taste.themes)
         self._wanted_theme = taste.theme
         self.theme = taste.theme if taste.theme in self.available_themes else theming.DEFAULT
         if taste.keys:
             self.set_keymap(taste.keys)
-        self._open: list[Opened] = []
+        self._open: list[OpenScreen] = []
         self.seen: RunScreen | None = None
         """The run that is looked at."""
 
@@ -130,7 +132,7 @@ class Program(App[Last], inherit_bindings=False):
     @work(exclusive=True, group="open")
     async def open(
         self,
-        make: Callable[[], Opened],
+        make: Callable[[], OpenScreen],
         refused: Callable[[str], None],
         unsent: Callable[[str], None] = lambda text: None,
     ) -> None:

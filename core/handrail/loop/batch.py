@@ -7,21 +7,71 @@ do tools start. A stop ends what runs and gives the rest a result that says so.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from handrail import events as ev
-from handrail.human.approvals import why_ask
-from handrail.human.ask import NAME as ASK_HUMAN
-from handrail.human.desk import HumanAbsent
-from handrail.loop.calls import BatchResult, Kit, Slot, stored_result
-from handrail.loop.interrupts import Interrupts
-from handrail.loop.people import People
+from handrail.loop.context import Interrupts, RunContext
+from handrail.loop.people import HumanAbsent, People
 from handrail.loop.projection import UNKNOWN, answer_text
-from handrail.loop.stage import Stage
 from handrail.messages import Text, ToolCall, clean, text_of
-from handrail.output import InvalidSubmission
+from handrail.output.types import InvalidSubmission
+from handrail.tools.approval import Mode, why_ask
+from handrail.tools.ask_human import NAME as ASK_HUMAN
 from handrail.tools.base import InvalidArguments, Preview, Tool, ToolContext, ToolError, ToolResult
+from handrail.tools.submit import SubmitTool
+
+
+@dataclass(slots=True)
+class ToolSet:
+    """What calls may use: tools by name, the submission, the working folder, how approvals go."""
+
+    tools: Mapping[str, Tool]
+    cwd: Path
+    submit: SubmitTool | None = None
+    mode: Mode = "ask"
+    env: Mapping[str, str] | None = None
+    memory: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class PendingCall:
+    """One call on its way to its one result."""
+
+    call: ToolCall
+    tool: Tool | None = None
+    args: Any = None
+    preview: Preview = field(default_factory=lambda: Preview(""))
+    wrong: str | None = None  # why it cannot run: unknown tool, bad arguments
+    result: ToolResult | None = None
+    ctx: ToolContext | None = None
+    began: float | None = None
+    task: asyncio.Task[None] | None = None
+    open: bool = False  # holds for a person who is not there
+
+
+@dataclass(frozen=True, slots=True)
+class BatchResult:
+    """What a batch came to. `absent` is a question that found nobody; its call has no result yet (rule H4)."""
+
+    results: tuple[tuple[ToolCall, ToolResult], ...] = ()
+    votes: int = 0
+    ends: bool = False
+    exhausted: bool = False
+    absent: ev.HumanRequested | None = None
+    ran: bool = False
+
+
+def stored_result(event: ev.ToolFinished | None) -> ToolResult | None:
+    """A result on record, as it counts for the votes."""
+    if event is None:
+        return None
+    return ToolResult(
+        (Text(event.text), *event.images), event.is_error, event.terminate, event.summary, event.diff
+    )
+
 
 NOT_EXECUTED = "not executed: {why}. Send the call again, whole, if it is still needed."
 GRACE_S = 5.0  # how long a stopped tool may take to end what it started
@@ -43,9 +93,9 @@ _BY = {
 class Batch:
     """Runs the calls of one reply. `keep(value)` is told the first valid submission (rule S3)."""
 
-    def __init__(self, stage: Stage, kit: Kit, people: People, keep: Callable[[Any], None]) -> None:
+    def __init__(self, stage: RunContext, kit: ToolSet, people: People, keep: Callable[[Any], None]) -> None:
         self._stage, self._kit, self._people, self._keep = stage, kit, people, keep
-        self._slots: list[Slot] = []
+        self._slots: list[PendingCall] = []
         self._exhausted = False
         self._absent: ev.HumanRequested | None = None
         self._ran = False
@@ -54,7 +104,7 @@ class Batch:
         """Give every call its result. `resumed`: some may have one already, or may have begun (rule J3)."""
         stage, kit = self._stage, self._kit
         began = stage.clock.now()
-        self._slots = [Slot(call, kit.tools.get(call.name)) for call in calls]
+        self._slots = [PendingCall(call, kit.tools.get(call.name)) for call in calls]
         self._exhausted = kit.submit is not None and stage.state.attempts >= stage.state.bounds.max_attempts
         if resumed:
             self._take_up()
@@ -84,14 +134,14 @@ class Batch:
             elif self._stage.projection.started(slot.call.id) and not self._asks_again(slot):
                 self._finish(slot, ToolResult(UNKNOWN, is_error=True))
 
-    def _asks_again(self, slot: Slot) -> bool:
+    def _asks_again(self, slot: PendingCall) -> bool:
         """Whether a call that had begun only waits for a person, so that it may begin again (rule H6)."""
         if slot.call.name == ASK_HUMAN:
             return True
         asking = any(q.call_id == slot.call.id for q in self._stage.state.questions.values())
         return asking and slot.tool is not None and slot.tool.effect == "read"
 
-    async def _look(self, slot: Slot) -> None:
+    async def _look(self, slot: PendingCall) -> None:
         """Parse arguments and preview the call. Nothing is changed and nobody is asked yet."""
         if slot.result is not None or self._is_submission(slot.call):
             return
@@ -114,7 +164,7 @@ class Batch:
         slot.ctx = self._context(slot)
         slot.preview = await self._preview(slot, slot.tool, slot.ctx)
 
-    async def _preview(self, slot: Slot, tool: Tool, ctx: ToolContext) -> Preview:
+    async def _preview(self, slot: PendingCall, tool: Tool, ctx: ToolContext) -> Preview:
         if type(tool).preview is Tool.preview:
             return Preview(tool.name)
         try:
@@ -138,7 +188,7 @@ class Batch:
                     self._judge_one(slot)
                     self._exhausted = state.attempts >= state.bounds.max_attempts
 
-    def _judge_one(self, slot: Slot) -> None:
+    def _judge_one(self, slot: PendingCall) -> None:
         stage, submit = self._stage, self._kit.submit
         assert submit is not None
         state, limit = stage.state, stage.state.bounds.max_attempts
@@ -187,7 +237,7 @@ class Batch:
         elif ready:
             await self._run_together(ready)
 
-    async def _admit(self, slot: Slot) -> None:
+    async def _admit(self, slot: PendingCall) -> None:
         """Refuse what cannot run and ask about what asks first (rules L6, H5)."""
         if slot.result is not None:
             return
@@ -205,7 +255,7 @@ class Batch:
             word = f" They say: {answer.text}" if answer.text.strip() else ""
             self._finish(slot, ToolResult(f"denied by the person.{word}", is_error=True, summary="denied"))
 
-    async def _run_together(self, slots: Sequence[Slot]) -> None:
+    async def _run_together(self, slots: Sequence[PendingCall]) -> None:
         """Run these at once and wait for all; a stop ends them (rules L6, L9)."""
         self._ran = True
         tasks = []
@@ -238,7 +288,7 @@ class Batch:
                 slot.ctx.leave(f"may still be running: {slot.call.name}")
                 slot.task.add_done_callback(lambda t: t.cancelled() or t.exception())
 
-    async def _run_one(self, slot: Slot) -> None:
+    async def _run_one(self, slot: PendingCall) -> None:
         stage, tool, ctx = self._stage, slot.tool, slot.ctx
         assert tool is not None and ctx is not None
         slot.began = stage.clock.now()
@@ -282,7 +332,7 @@ class Batch:
             return ToolResult(words, is_error=True, summary="timed out")
         return result
 
-    def _context(self, slot: Slot) -> ToolContext:
+    def _context(self, slot: PendingCall) -> ToolContext:
         stage, call_id = self._stage, slot.call.id
 
         def progress(text: str) -> None:
@@ -309,7 +359,7 @@ class Batch:
         kit = self._kit
         return ToolContext(kit.cwd, stage.clock, call_id, progress, kit.env, kit.memory, ask)
 
-    def _finish(self, slot: Slot, result: ToolResult) -> None:
+    def _finish(self, slot: PendingCall, result: ToolResult) -> None:
         """The one result of a call."""
         if slot.result is not None:
             return

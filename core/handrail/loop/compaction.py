@@ -9,10 +9,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handrail import events as ev
-from handrail.loop.sizes import CHARS, tokens
-from handrail.loop.stage import Stamp
-from handrail.messages import AssistantMessage, Message, Text, ToolMessage, UserMessage
+from handrail.loop.context import Stamp
+from handrail.messages import AssistantMessage, Image, Message, Text, ToolMessage, Usage, UserMessage
 from handrail.providers.base import ModelInfo, Request
+
+CHARS = 4
+IMAGE_TOKENS = 1_500
+
+
+def tokens(message: Message) -> int:
+    """An estimate of the tokens of a message."""
+    total = 4
+    for block in message.content:
+        if isinstance(block, Image):
+            total += IMAGE_TOKENS
+        else:
+            text = block.raw if hasattr(block, "raw") else block.text
+            total += len(text) // CHARS + 1
+    return total
+
+
+def estimate(request: Request, message: AssistantMessage) -> Usage | None:
+    """What a reply may have used whose provider did not say, so that bounds still bite; None for one that said
+    nothing at all, since what was refused is not charged."""
+    if not message.content:
+        return None
+    asked = len(request.system) // CHARS + sum(tokens(m) for m in request.messages)
+    return Usage(asked, tokens(message))
+
 
 KEEP_SHARE = 0.25  # of the window, for the newest turns
 KEEP_TOKENS = 20_000  # where the window is unknown

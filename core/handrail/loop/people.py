@@ -3,19 +3,80 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from handrail import events as ev
-from handrail.human.desk import Answer, Desk, HumanAbsent
-from handrail.loop.stage import Stage
+from handrail.loop.context import RunContext
 from handrail.messages import ToolCall
 from handrail.tools.base import Preview
+
+How: TypeAlias = Literal["resolved", "answered", "declined", "stopped"]
+Verdict: TypeAlias = Literal["once", "session", "deny"]
+Asked: TypeAlias = ev.HumanRequested | ev.ApprovalRequested
+
+
+class HumanAbsent(Exception):
+    """Nobody is there to answer; the question stays open (rule H4)."""
+
+    def __init__(self, question: ev.HumanRequested) -> None:
+        super().__init__(question.needed)
+        self.question = question
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person said. `text` may be secret: it goes to who asked and nowhere else."""
+
+    how: str
+    text: str = ""
+    secret: bool = False
+
+
+class PendingAnswers:
+    """Open questions and approvals by id, each waited for by one coroutine.
+
+    `attended` tells whether somebody is there to answer this one. A test or a scripted person answers through the
+    session like anybody else.
+    """
+
+    def __init__(self, attended: Callable[[Asked], bool]) -> None:
+        self.attended = attended
+        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+
+    def open(self, id: str) -> None:
+        """From now on `id` can be answered: before anybody hears of the question."""
+        self._waiting[id] = asyncio.get_running_loop().create_future()
+
+    def close(self, id: str) -> None:
+        """Nobody waits for `id` any more."""
+        self._waiting.pop(id, None)
+
+    async def wait(self, id: str) -> Answer:
+        """Return when the person has answered `id`, which must be open."""
+        try:
+            return await self._waiting[id]
+        finally:
+            self.close(id)
+
+    def is_open(self, id: str) -> bool:
+        future = self._waiting.get(id)
+        return future is not None and not future.done()
+
+    def answer(self, id: str, answer: Answer) -> bool:
+        """Hand an answer in. False when nothing of that id is open."""
+        future = self._waiting.get(id)
+        if future is None or future.done():
+            return False
+        future.set_result(answer)
+        return True
 
 
 class People:
     """Asks on a stage. What was asked and not answered before a restart is asked again under its old id (rule H6)."""
 
-    def __init__(self, stage: Stage, desk: Desk) -> None:
+    def __init__(self, stage: RunContext, desk: PendingAnswers) -> None:
         self._stage, self._desk = stage, desk
         self._number = 0
         self.prepared: Answer | None = None  # the answer that a resumed run brings along (rule H4)

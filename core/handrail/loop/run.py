@@ -8,20 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 from handrail import events as ev
-from handrail.human.ask import marked_line
-from handrail.human.desk import Desk
-from handrail.loop.batch import Batch
-from handrail.loop.calls import BatchResult, Kit
-from handrail.loop.carry import Carrier
-from handrail.loop.hold import Holder
-from handrail.loop.people import People
-from handrail.loop.plan import End, Plan, bounded, interrupted
-from handrail.loop.reply import Asker, Reply, is_lost
-from handrail.loop.room import Room
-from handrail.loop.stage import Stage
+from handrail.loop.batch import Batch, BatchResult, ToolSet
+from handrail.loop.context import End, RunConfig, RunContext, bounded, interrupted
+from handrail.loop.escalate import Escalation
+from handrail.loop.people import PendingAnswers, People
+from handrail.loop.recover import Compactor, Recovery
+from handrail.loop.request import Asker, Reply, is_lost
 from handrail.messages import AssistantMessage
 from handrail.providers.base import Request
 from handrail.recovery.decide import Decision, decide
+from handrail.tools.ask_human import marked_line
 
 _GO_ON = None  # a step of the loop that found no reason to end
 
@@ -30,14 +26,20 @@ class Run:
     """One run on a stage, from a prompt to an outcome. `keep` is told the validated submission."""
 
     def __init__(
-        self, stage: Stage, plan: Plan, kit: Kit, desk: Desk, people: People, keep: Callable[[Any], None]
+        self,
+        stage: RunContext,
+        plan: RunConfig,
+        kit: ToolSet,
+        desk: PendingAnswers,
+        people: People,
+        keep: Callable[[Any], None],
     ) -> None:
         self._stage, self._plan, self._kit, self._people, self._keep = stage, plan, kit, people, keep
         self.asker = Asker(stage)
-        self._carrier = Carrier(stage, plan, step=kit.submit is not None)
-        self._holder = Holder(stage, plan, self._carrier, desk, people)
-        self._room = Room(stage, plan, self._carrier, self._ask_summary)
-        self.pauser = self._carrier.pauser
+        self._recovery = Recovery(stage, plan, step=kit.submit is not None)
+        self._escalation = Escalation(stage, plan, self._recovery, desk, people)
+        self._compactor = Compactor(stage, plan, self._recovery, self._ask_summary)
+        self.backoff = self._recovery.backoff
         self._follow_up_due = False
         self._began = stage.clock.now()
         specs = [tool.spec for tool in kit.tools.values()]
@@ -53,7 +55,7 @@ class Run:
         stage = self._stage
         end = await self._take_up()
         while end is _GO_ON:
-            end = interrupted(stage) or bounded(stage) or await self._room.make_room()
+            end = interrupted(stage) or bounded(stage) or await self._compactor.make_room()
             if end is not _GO_ON:
                 break
             self._deliver()
@@ -64,7 +66,7 @@ class Run:
             reply = await self._ask()
             batch = await self._batch(reply)
             end = await self._after(reply, batch)
-        return replace(end, class_=end.class_ or self._carrier.last_class)
+        return replace(end, class_=end.class_ or self._recovery.last_class)
 
     def _deliver(self) -> None:
         """One message of the person enters with this request (rule L8)."""
@@ -78,7 +80,7 @@ class Run:
             stage.emit(ev.Steered(**stage.stamp(), id=message.id, text=message.text, kind="follow_up"))
         else:
             return
-        self._holder.steered()
+        self._escalation.steered()
 
     async def _ask(self) -> Reply:
         plan = self._plan
@@ -126,19 +128,19 @@ class Run:
             return end
         if message.calls and message.stop_reason == "length" and not self._plan.policy.enabled:
             return _GO_ON  # a tool turn: its calls were not run and the model is told so (rule L4)
-        facts = self._carrier.facts(message, ends=batch.ends)
+        facts = self._recovery.facts(message, ends=batch.ends)
         tool_turn = bool(message.calls) and facts.good and not batch.ends
         if state.submitted is not None and not tool_turn:
             return End("submitted")
         steering = bool(state.queue.steering)
         decision = decide(facts, state.ledger, self._plan.policy, stage.clock.now(), steering=steering)
         if decision is not None:
-            return await self._carrier.carry_out(decision, facts)
+            return await self._recovery.carry_out(decision, facts)
         if tool_turn:
-            return await self._holder.check_progress(message, batch)
+            return await self._escalation.check_progress(message, batch)
         marked = None if message.calls else marked_line(message.text)
         if marked is not None:
-            return await self._holder.marked(marked)
+            return await self._escalation.marked(marked)
         return self._would_end(message)
 
     def _ended_by_batch(self, batch: BatchResult) -> End | None:
@@ -177,21 +179,21 @@ class Run:
         """Go on where a stored run stood: a wait, an open question, a batch (rules U7, H6, J3)."""
         stage, state, last = self._stage, self._stage.state, self._stage.projection.last_reply
         if state.wait is not None:
-            if await self.pauser.take_up(state.wait):
+            if await self.backoff.resume(state.wait):
                 return _GO_ON
             return interrupted(stage) or End("provider", error="recovery was switched off")
         if last is not None and (stage.projection.batch_open or not state.settled):
             batch = await self._rest_of_batch(last)
             return self._ask_anew(last) if is_lost(last) else await self._after(Reply(last), batch)
         question = next((q for q in state.questions.values() if q.call_id is None), None)
-        return await self._holder.hold(question) if question is not None else _GO_ON
+        return await self._escalation.hold(question) if question is not None else _GO_ON
 
     def _ask_anew(self, lost: AssistantMessage) -> End | None:
         """The program ended while this reply was streaming: the same task is asked again, with what it had said as the
         checkpoint. It costs no allowance: nothing of the provider failed (rules J3, R10)."""
         why = "the program ended while the reply was streaming"
         decision = Decision("resume", "transient", why, self._stage.state.ledger, "transient")
-        self._carrier.announce(decision, self._carrier.facts(lost))
+        self._recovery.announce(decision, self._recovery.facts(lost))
         return interrupted(self._stage)
 
     async def _rest_of_batch(self, last: AssistantMessage) -> BatchResult:

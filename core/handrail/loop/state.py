@@ -13,7 +13,7 @@ from typing import Any
 from handrail import events as ev
 from handrail.messages import AssistantMessage, Usage
 from handrail.policy import Bounds
-from handrail.recovery import ledger as ledgers
+from handrail.recovery import decide as ledgers
 
 
 class RunState:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from handrail.messages import AssistantMessage, Message
+from handrail.policy import Effort
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
-Effort: TypeAlias = Literal["off", "low", "medium", "high"]
 
 
 @dataclass(frozen=True, slots=True)

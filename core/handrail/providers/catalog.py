@@ -245,14 +245,14 @@ def make_provider(resolved: Resolved, clock: Clock | None = None) -> Provider:
     url, key, headers = resolved.base_url, resolved.api_key, resolved.headers
     try:
         if resolved.api == "anthropic":
-            from handrail.providers.anthropic import Anthropic
+            from handrail.providers.messages import Anthropic
 
             return Anthropic(resolved.model, base_url=url, api_key=key, clock=clock, headers=headers)
         if resolved.api == "openai-responses":
-            from handrail.providers.openai_responses import OpenAIResponses
+            from handrail.providers.responses import OpenAIResponses
 
             return OpenAIResponses(resolved.model, base_url=url, api_key=key, clock=clock, headers=headers)
-        from handrail.providers.openai_chat import OpenAIChat
+        from handrail.providers.chat import OpenAIChat
 
         return OpenAIChat(
             resolved.model, base_url=url, api_key=key, quirks=resolved.quirks, clock=clock, headers=headers

@@ -24,8 +24,9 @@ from handrail.messages import (
     ToolMessage,
     UserMessage,
 )
-from handrail.providers.base import Effort, ModelInfo, Request, ToolSpec
-from handrail.providers.call_ids import CallIds, wire_name
+from handrail.policy import Effort
+from handrail.providers.assemble import CallIds, wire_name
+from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 MAX_ID = 40  # characters; OpenAI refuses longer ids of calls on this wire
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")

@@ -17,9 +17,10 @@ from typing import Any
 
 import httpx
 
+from handrail._version import __version__
 from handrail.clock import Clock, RealClock
 from handrail.messages import Failure, Phase, clean
-from handrail.providers.base import Note
+from handrail.providers.base import ModelInfo, Note
 from handrail.providers.sse import EventDecoder, ServerEvent
 
 HANG_UP = frozenset({"llama.cpp"})
@@ -347,3 +348,43 @@ def _inner(error: BaseException) -> BaseException | None:
     if isinstance(error, BaseExceptionGroup):
         return error.exceptions[0]
     return error.__cause__ or error.__context__
+
+
+class Wire:
+    """A model behind an HTTP address. `own` headers say how this wire shows its key; `headers` are sent beside them.
+
+    Raises ValueError for a base URL or a header that cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: ModelInfo,
+        *,
+        base_url: str,
+        own: Mapping[str, str],
+        clock: Clock | None,
+        headers: Mapping[str, str] | None,
+        client: httpx.AsyncClient | None,
+    ) -> None:
+        self._model = model
+        ours = {"content-type": "application/json", "user-agent": f"handrail/{__version__}"}
+        sent = {**ours, **own, **(headers or {})}
+        self._http = Http(base_url, sent, provider=model.provider, clock=clock, client=client)
+
+    @property
+    def model(self) -> ModelInfo:
+        return self._model
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know about the connection."""
+        return self._http.warnings
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._http.aclose()
+
+
+def bearer(api_key: str | None) -> dict[str, str]:
+    """The key as most wires show it; nothing where there is none."""
+    return {"authorization": f"Bearer {api_key}"} if api_key else {}

@@ -20,8 +20,8 @@ from typing import Final
 import platformdirs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from handrail._toml import short_path
 from handrail.errors import ConfigError, did_you_mean
-from handrail.toml_file import short_path
 
 INSTALL_SERVER: Final = "pip install 'handrail[local]'"
 GET_S: Final = 1800.0
@@ -60,7 +60,7 @@ class _Entry(BaseModel):
 
 
 def folder() -> Path:
-    """Where models are kept and known. Made when the first one is got."""
+    """Where models are kept and known. SessionSpec when the first one is got."""
     return platformdirs.user_data_path("handrail", appauthor=False) / "models"
 
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from handrail.messages import AssistantMessage, Content, Text, Thinking, ToolCall, ToolMessage, UserMessage
-from handrail.providers.base import Effort, ModelInfo, Request, ToolSpec
-from handrail.providers.call_ids import CallIds, wire_name
+from handrail.policy import Effort
+from handrail.providers.assemble import CallIds, wire_name
+from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 Item: TypeAlias = dict[str, Any]
 

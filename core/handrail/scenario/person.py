@@ -8,7 +8,7 @@ from functools import partial
 
 from handrail import events as ev
 from handrail.clock import Timer
-from handrail.human.desk import Asked
+from handrail.loop.people import Asked
 from handrail.scenario.file import PersonPart
 from handrail.session import Session
 

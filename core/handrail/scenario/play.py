@@ -9,17 +9,17 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from handrail import events as ev
+from handrail._toml import short_path
 from handrail.clock import Clock, VirtualClock
 from handrail.errors import ConfigError
-from handrail.human.desk import Asked
+from handrail.loop.people import Asked
 from handrail.messages import Failure, ToolCall, Usage
-from handrail.output import make_output
+from handrail.output.types import make_output
 from handrail.providers.base import ModelInfo, Price
 from handrail.providers.scripted import ScriptedCall, ScriptedProvider, ScriptedReply, arguments_text
 from handrail.scenario.file import CallPart, ReplyPart, Scenario, ToolPart
 from handrail.scenario.person import ScriptedPerson
 from handrail.session import Session
-from handrail.toml_file import short_path
 from handrail.tools.base import Preview, Tool, ToolContext, ToolError, ToolResult
 
 

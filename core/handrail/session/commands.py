@@ -7,11 +7,10 @@ from typing import Any, Literal
 
 from handrail import events as ev
 from handrail.clock import Clock
-from handrail.human.desk import Answer, Desk, How, Verdict
-from handrail.loop.calls import Kit
-from handrail.loop.plan import Plan
+from handrail.loop.batch import ToolSet
+from handrail.loop.context import RunConfig, RunContext
+from handrail.loop.people import Answer, How, PendingAnswers, Verdict
 from handrail.loop.run import Run
-from handrail.loop.stage import Stage
 from handrail.loop.state import Queue
 from handrail.messages import clean
 from handrail.policy import Bounds
@@ -21,7 +20,9 @@ from handrail.providers.base import Provider
 class Commands:
     """The commands of a session. `Session` adds the runs that they speak to."""
 
-    def __init__(self, stage: Stage, plan: Plan, kit: Kit, desk: Desk, bounds: Bounds) -> None:
+    def __init__(
+        self, stage: RunContext, plan: RunConfig, kit: ToolSet, desk: PendingAnswers, bounds: Bounds
+    ) -> None:
         self._stage, self._plan, self._kit, self._desk = stage, plan, kit, desk
         self._bounds = bounds
         self._run: Run | None = None
@@ -38,7 +39,7 @@ class Commands:
         return self._run is not None
 
     @property
-    def stage(self) -> Stage:
+    def stage(self) -> RunContext:
         """State and projection of the run at hand; to read, not to change."""
         return self._stage
 
@@ -54,7 +55,7 @@ class Commands:
         """Queue a message for the next request of the running user request (rule L8). Returns its id."""
         id = self._enqueue(text, Queue.with_steering)
         if self._run is not None:
-            self._run.pauser.steered()
+            self._run.backoff.steered()
         return id
 
     def follow_up(self, text: str) -> str:
@@ -90,7 +91,7 @@ class Commands:
     def skip_wait(self) -> None:
         """Ask now instead of waiting on."""
         if self._run is not None:
-            self._run.pauser.skip()
+            self._run.backoff.skip()
 
     def retry_now(self) -> None:
         """Give up on a stalled stream; recovery decides what follows."""
@@ -130,7 +131,7 @@ class Commands:
         self._plan.policy = self._plan.policy.model_copy(update={"enabled": on})
         self._stage.emit(ev.SettingsChanged(**self._stage.stamp(), recovery=on))
         if not on and self._run is not None:
-            self._run.pauser.recovery_off()
+            self._run.backoff.recovery_off()
 
     def set_provider(self, provider: Provider) -> None:
         """Ask another model from the next request on. Raises ValueError when a cost bound needs its unknown price."""

@@ -13,11 +13,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from handrail.clock import Clock
-from handrail.codec import Codec
+from handrail.clock import Clock, to_rfc3339
 from handrail.errors import ConfigError
 from handrail.events import Event, MessageDelta
-from handrail.moments import to_rfc3339
+from handrail.events.wire import Codec
 from handrail.session.lock import Holder, Lock, LockHeld
 from handrail.session.records import (
     HEADER,

@@ -17,8 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from handrail.codec import Codec
 from handrail.events import Event
+from handrail.events.wire import Codec
 
 VERSION = 1
 HEADER, REPAIRED, PIECE = "header", "tail_repaired", "piece"

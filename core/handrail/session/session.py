@@ -9,23 +9,20 @@ from uuid import uuid4
 
 from handrail import events as ev
 from handrail.clock import Clock, RealClock
-from handrail.human.approvals import Mode
-from handrail.human.ask import NAME as ASK_HUMAN
-from handrail.human.ask import AskHuman
-from handrail.human.desk import Answer, Asked, Desk
 from handrail.instructions import joined
-from handrail.loop.bounds import DeadlineWatch
-from handrail.loop.calls import Kit
-from handrail.loop.people import People
-from handrail.loop.plan import End, Plan
+from handrail.loop.batch import ToolSet
+from handrail.loop.context import DeadlineWatch, End, Record, RunConfig, RunContext
+from handrail.loop.people import Answer, Asked, PendingAnswers, People
 from handrail.loop.run import Run
-from handrail.loop.stage import Record, Stage
 from handrail.mask import Masker
 from handrail.messages import clean
-from handrail.output import Output
-from handrail.policy import Bounds, RecoveryPolicy
-from handrail.providers.base import Effort, Provider, ToolChoice, close
+from handrail.output.types import Output
+from handrail.policy import Bounds, Effort, RecoveryPolicy
+from handrail.providers.base import Provider, ToolChoice, close
 from handrail.session.commands import Commands
+from handrail.tools.approval import Mode
+from handrail.tools.ask_human import NAME as ASK_HUMAN
+from handrail.tools.ask_human import AskHuman
 from handrail.tools.base import Tool
 from handrail.tools.submit import SubmitTool
 
@@ -68,10 +65,10 @@ class Session(Commands):
         self.value: Any = None
         self._instructions = tuple(instructions)
         policy = recovery or RecoveryPolicy()
-        plan = Plan(provider, policy, joined(self._instructions), max_output, effort, tool_choice)
-        kit = Kit(_named(tools, ask_human), cwd or Path.cwd(), _submit(output), approve or "ask", env)
-        stage = Stage(clock or RealClock(), record, Masker(secrets))
-        desk = Desk(attended if callable(attended) else lambda asked: bool(attended))
+        plan = RunConfig(provider, policy, joined(self._instructions), max_output, effort, tool_choice)
+        kit = ToolSet(_named(tools, ask_human), cwd or Path.cwd(), _submit(output), approve or "ask", env)
+        stage = RunContext(clock or RealClock(), record, Masker(secrets))
+        desk = PendingAnswers(attended if callable(attended) else lambda asked: bool(attended))
         super().__init__(stage, plan, kit, desk, bounds or Bounds())
         self._check_price(self._bounds)
         self._people = People(stage, desk)
@@ -87,7 +84,7 @@ class Session(Commands):
         self._in_flight = ()  # a new user request leaves no checkpoint of the old one (rule R10)
         return await self._go(clean(prompt), clean(context) if context else None, resumed=False)
 
-    def restore(self, events: Iterable[ev.Event], in_flight: Iterable[ev.MessageDelta] = ()) -> None:
+    def load(self, events: Iterable[ev.Event], in_flight: Iterable[ev.MessageDelta] = ()) -> None:
         """Take a stored run up to where it stood, before anything runs. `in_flight`: the pieces of a reply that the
         program did not live to finish; they become the checkpoint (rules J3, R10).
 
@@ -105,7 +102,7 @@ class Session(Commands):
         if submitted is not None and submit is not None:
             self.value = submit.output.validate(stage.projection.call(submitted.call_id))
 
-    async def go_on(self, *, answer: str | None = None) -> ev.RunFinished | ev.RunInterrupted:
+    async def resume(self, *, answer: str | None = None) -> ev.RunFinished | ev.RunInterrupted:
         """Go on with a run that was interrupted or ended before its task was done: every counter is kept.
 
         `answer` answers the open question, as `resume --answer` does (rule H4).

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from handrail.events import FieldError
-from handrail.output import Output
+from handrail.output.json_schema import VALUE
+from handrail.output.types import Output
 from handrail.providers.base import ToolSpec
-from handrail.schemas import VALUE
 from handrail.tools.base import ToolResult
 
 DESCRIPTION = """\

@@ -25,10 +25,9 @@ from replay import (
 )
 
 from handrail.messages import AssistantMessage, Thinking, Usage
-from handrail.providers.anthropic import Anthropic
-from handrail.providers.anthropic_stream import MessagesReader
 from handrail.providers.base import ModelInfo, Provider, TextDelta
-from handrail.providers.reading import StreamFault
+from handrail.providers.messages import Anthropic, MessagesReader
+from handrail.providers.streaming import StreamFault
 
 TERMINAL = b'"message_stop"'
 

@@ -14,7 +14,7 @@ from wire_check import check_chat
 
 from handrail.messages import Message, Usage
 from handrail.providers.base import ModelInfo, Request, TextDelta
-from handrail.providers.openai_chat import OpenAIChat
+from handrail.providers.chat import OpenAIChat
 
 pytestmark = pytest.mark.real
 

@@ -16,7 +16,7 @@ from mock_server import MockServer
 
 from handrail.messages import AssistantMessage
 from handrail.providers.base import CallDelta, Finished, ModelInfo, Part, Request, TextDelta, ThinkingDelta
-from handrail.providers.openai_chat import OpenAIChat
+from handrail.providers.chat import OpenAIChat
 
 OWN = Path(__file__).parent / "recordings"
 REAL = Path(__file__).parents[3] / "../shared/corpus/streams"

@@ -15,8 +15,7 @@ from replay import HELLO, ask, check_parts
 
 from handrail.messages import AssistantMessage, Thinking, Usage
 from handrail.providers.base import CallDelta, CallStarted, Finished, ModelInfo, Part, Provider, TextDelta
-from handrail.providers.chat_reply import ChatReader
-from handrail.providers.openai_chat import OpenAIChat
+from handrail.providers.chat import ChatReader, OpenAIChat
 from handrail.providers.sse import ServerEvent
 
 
@@ -232,7 +231,7 @@ class TestEnds:
     async def test_a_reply_is_whole_though_no_end_mark_ever_comes(
         self, server: MockServer, model: Provider, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("handrail.providers.openai_chat.USAGE_S", 0.05)
+        monkeypatch.setattr("handrail.providers.chat.USAGE_S", 0.05)
         server.answer(sse(chunk({"content": "x"}, "stop"), done=False), cut="hang")
         _, message = await ask(model)
         assert (message.stop_reason, message.failure) == ("stop", None)

@@ -10,9 +10,9 @@ from histories import TOOL, result, user
 from replay import ask, check_parts
 
 from handrail.messages import Message
-from handrail.providers.anthropic import Anthropic
 from handrail.providers.base import ModelInfo, Provider, Request
-from handrail.providers.openai_chat import OpenAIChat
+from handrail.providers.chat import OpenAIChat
+from handrail.providers.messages import Anthropic
 
 pytestmark = pytest.mark.real
 

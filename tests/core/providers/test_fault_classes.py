@@ -11,8 +11,8 @@ from replay import HELLO
 
 from handrail.clock import EPOCH
 from handrail.providers.base import Finished, ModelInfo
+from handrail.providers.chat import OpenAIChat
 from handrail.providers.http import Http
-from handrail.providers.openai_chat import OpenAIChat
 from handrail.recovery.classify import classify
 
 HALF = sse({"choices": [{"delta": {"content": "half"}}]}, done=False)

@@ -20,9 +20,9 @@ from histories import TOOL, user
 from handrail.messages import AssistantMessage
 from handrail.providers import local as local_module
 from handrail.providers.base import Finished, ModelInfo, Note, Provider, Request, ToolSpec
+from handrail.providers.chat import OpenAIChat
 from handrail.providers.local import Local
 from handrail.providers.local_models import LocalModel
-from handrail.providers.openai_chat import OpenAIChat
 from handrail.recovery.classify import classify
 
 FAKE = Path(__file__).parents[2] / "support/fake_llama"

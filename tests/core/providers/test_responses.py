@@ -27,9 +27,8 @@ from replay import (
 
 from handrail.messages import AssistantMessage, Text, Thinking, Usage
 from handrail.providers.base import ModelInfo, Provider, TextDelta, ThinkingDelta
-from handrail.providers.openai_responses import OpenAIResponses
-from handrail.providers.reading import StreamFault
-from handrail.providers.responses_stream import ResponsesReader
+from handrail.providers.responses import OpenAIResponses, ResponsesReader
+from handrail.providers.streaming import StreamFault
 
 TERMINAL = b'"response.completed"'
 USAGE = {

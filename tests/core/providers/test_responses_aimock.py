@@ -11,9 +11,9 @@ from histories import TOOL, result, user
 from replay import ask, check_parts
 
 from handrail.messages import AssistantMessage, Message, Usage
-from handrail.providers.anthropic import Anthropic
 from handrail.providers.base import ModelInfo, Provider, Request
-from handrail.providers.openai_responses import OpenAIResponses
+from handrail.providers.messages import Anthropic
+from handrail.providers.responses import OpenAIResponses
 
 pytestmark = pytest.mark.real
 

@@ -9,7 +9,7 @@ import pytest
 
 from handrail.messages import Failure
 from handrail.recovery.classify import classify
-from handrail.recovery.guidance import Guidance
+from handrail.recovery.retry_after import Guidance
 
 NOW = datetime(2026, 7, 14, 10, tzinfo=UTC).timestamp()
 STAMP = int(NOW)

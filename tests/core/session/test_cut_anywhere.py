@@ -20,15 +20,15 @@ from wire_responses import check_responses
 from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.policy import RecoveryPolicy
-from handrail.providers.anthropic_request import AnthropicQuirks, messages_body
 from handrail.providers.base import ModelInfo, Request
 from handrail.providers.chat_request import ChatQuirks, chat_body
+from handrail.providers.messages_request import AnthropicQuirks, messages_body
 from handrail.providers.responses_request import ResponsesQuirks, responses_body
 from handrail.providers.scripted import ScriptedReply
 from handrail.session.journal import Journal
-from handrail.session.keeper import Keeper
 from handrail.session.records import JournalContents, read_journal
-from handrail.session.stored import stored_run
+from handrail.session.resume import load_run
+from handrail.session.writer import JournalWriter
 
 CUTS = 60
 EVERY_BYTE = bool(os.environ.get("EVERY_BYTE"))
@@ -71,7 +71,7 @@ def person(session: Any) -> None:
     session.listen(on)
 
 
-def new(replies: list[ScriptedReply], clock: VirtualClock, record: Keeper | None) -> Any:
+def new(replies: list[ScriptedReply], clock: VirtualClock, record: JournalWriter | None) -> Any:
     tools = [Spy("lookup", takes_s=2), Spy("write", effect="edit", takes_s=1)]
     made = make(
         replies,
@@ -98,11 +98,11 @@ def hold_wires(request: Request) -> None:
 
 async def gone_on(contents: JournalContents, at: str) -> None:
     """Go on from what is there; the model has nothing more to say than the value."""
-    past = stored_run(contents)
+    past = load_run(contents)
     clock = VirtualClock(past.events[-1].at)
     session, provider, events = new([says("", submit(5), times=None)], clock, None)
-    session.restore(past.events, past.in_flight)
-    finished = await session.go_on()
+    session.load(past.events, past.in_flight)
+    finished = await session.resume()
     assert (finished.outcome, finished.value) == ("submitted", {"answer": 5}), at
     for request in provider.requests:
         hold_wires(request)
@@ -126,7 +126,7 @@ async def gone_on(contents: JournalContents, at: str) -> None:
 async def test_J2_a_journal_cut_at_any_byte_is_gone_on_with(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     clock, path = VirtualClock(), tmp_path / "whole" / "journal.jsonl"
-    keeper = Keeper(Journal.create(path, session="s", meta={}, clock=clock), clock)
+    keeper = JournalWriter(Journal.create(path, session="s", meta={}, clock=clock), clock)
     session, provider, _ = new(random_replies(chance), clock, keeper)
     finished = await session.run("Go.")
     keeper.close()

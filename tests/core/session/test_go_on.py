@@ -10,7 +10,7 @@ async def test_L1_a_bound_is_raised_in_place_and_the_counters_are_kept():
     session, provider, _ = make(replies, tools=[Spy()], bounds={"max_turns": 2})
     assert (await session.run("Go.")).outcome == "turn-limit"
     session.raise_bounds(max_turns=10)
-    finished = await session.go_on()
+    finished = await session.resume()
     assert (finished.outcome, finished.text, finished.requests) == ("completed", "done", 4)
     assert len(provider.requests) == 4
 
@@ -32,6 +32,6 @@ async def test_S5_more_attempts_let_a_step_go_on():
     )
     assert (await session.run("Go.")).outcome == "invalid-submissions"
     session.raise_bounds(max_attempts=1)
-    finished = await session.go_on()
+    finished = await session.resume()
     assert (finished.outcome, finished.value, finished.attempts) == ("submitted", {"answer": 4}, 1)
     assert session.value == {"answer": 4}

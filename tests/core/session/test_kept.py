@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from handrail.errors import ConfigError
-from handrail.output import OutputError
-from handrail.session.kept import Made, Shape, made, secrets_in, without_credentials
+from handrail.output.types import OutputError
+from handrail.session.spec import OutputSpec, SessionSpec, made, secrets_in, without_credentials
 from handrail.settings import ProviderSettings, Settings
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
@@ -18,7 +18,7 @@ SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
 def test_what_was_made_is_read_back(tmp_path: Path) -> None:
     (tmp_path / "s.json").write_text(json.dumps(SCHEMA))
     chosen = Settings(tools=("read",), approve="all", max_output=100, effort="low", system="~/sys.md")
-    kept = Made.by(chosen, "my/model", tmp_path, Shape.named("s.json", tmp_path))
+    kept = SessionSpec.by(chosen, "my/model", tmp_path, OutputSpec.named("s.json", tmp_path))
     again = made(json.loads(json.dumps(kept.meta())), "s")
     assert again == kept
     assert again.settings["model"] == "my/model" and again.settings["system"] == str(Path.home() / "sys.md")
@@ -31,7 +31,7 @@ def test_J5_no_key_is_in_a_header(tmp_path: Path) -> None:
         base_url="https://me:sesame@example.org:8443/v1?version=2",
         providers={"my": ProviderSettings(key="sk-secret", headers={"X-Api-Key": "sk-header"})},
     )
-    text = json.dumps(Made.by(chosen, "my/model", tmp_path, None).meta())
+    text = json.dumps(SessionSpec.by(chosen, "my/model", tmp_path, None).meta())
     assert "sesame" not in text and "sk-" not in text
     assert "https://example.org:8443/v1?version=2" in text
 
@@ -53,7 +53,7 @@ def test_J5_what_authorizes_is_a_secret() -> None:
 
 
 def test_a_type_that_is_gone_is_said(tmp_path: Path) -> None:
-    shape = Shape.named("no_such_module_of_ours:V", tmp_path)
+    shape = OutputSpec.named("no_such_module_of_ours:V", tmp_path)
     with pytest.raises(OutputError, match="no_such_module_of_ours"):
         shape.output()
 

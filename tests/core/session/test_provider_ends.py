@@ -11,7 +11,7 @@ from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.messages import AssistantMessage, Text
 from handrail.providers.base import Finished, ModelInfo, Note, Part, Request
-from handrail.providers.openai_chat import OpenAIChat
+from handrail.providers.chat import OpenAIChat
 from handrail.session import Session
 
 

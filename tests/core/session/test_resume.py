@@ -47,7 +47,7 @@ class Life:
         )
         self.session.listen(self._person)
         if record:
-            self.session.restore(*parted(record))
+            self.session.load(*parted(record))
         self.record = record
 
     def _person(self, event):
@@ -55,7 +55,7 @@ class Life:
             self.session.clock.call_later(30, lambda: self.session.answer(event.id, "resolved", "Solved."))
 
     async def live(self):
-        going = self.session.go_on() if self.record else self.session.run("Go.")
+        going = self.session.resume() if self.record else self.session.run("Go.")
         return await going
 
 
@@ -156,8 +156,8 @@ async def test_H4_nobody_there_then_an_answer_from_the_command_line():
     finished = await session.run("Go.")
     assert (finished.outcome, finished.question.needed) == ("human-required", "Log in.")
     later, provider, _ = make(replies[1:], tools=[Spy()], recovery=RecoveryPolicy())
-    later.restore(kept(events))
-    finished = await later.go_on(answer="I am in.")
+    later.load(kept(events))
+    finished = await later.resume(answer="I am in.")
     assert (finished.outcome, finished.text) == ("completed", "done")
     assert [m.text for m in provider.requests[0].messages if m.role == "tool"] == ["I am in.", "42"]
 
@@ -167,9 +167,9 @@ async def test_H6_a_question_nobody_answered_is_asked_again_once_under_its_id():
     session, _, events = make(replies, recovery=RecoveryPolicy())
     await session.run("Go.")
     later, _, new = make(replies[1:], recovery=RecoveryPolicy(), attended=True)
-    later.restore(kept(events))
+    later.load(kept(events))
     later.listen(lambda e: later.answer(e.id, "resolved") if isinstance(e, ev.HumanRequested) else None)
-    await later.go_on()
+    await later.resume()
     assert [e.id for e in new if isinstance(e, ev.HumanRequested)] == ["q1"]
 
 

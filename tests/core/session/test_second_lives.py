@@ -13,7 +13,7 @@ from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.policy import Bounds, RecoveryPolicy
 from handrail.session.journal import Journal, JournalBroken
-from handrail.session.keeper import Keeper
+from handrail.session.writer import JournalWriter
 
 LIMIT = fails("You have hit your usage limit. Try again in 42 min.", 429)
 
@@ -31,8 +31,8 @@ async def test_L3_the_time_between_two_lives_is_no_time_of_the_run() -> None:
     record = until(events, lambda e: isinstance(e, ev.ToolBatchFinished))
     later = VirtualClock(record[-1].at + 86_400)
     again, _, _ = make([says("Done.")], tools=[Spy()], clock=later)
-    again.restore(record)
-    finished = await again.go_on()
+    again.load(record)
+    finished = await again.resume()
     assert isinstance(finished, ev.RunFinished) and (finished.outcome, finished.bound) == ("completed", None)
 
 
@@ -43,8 +43,8 @@ async def test_U7_a_wait_that_was_decided_but_not_begun_is_waited_for() -> None:
     decided = record[-1]
     assert isinstance(decided, ev.Decided) and decided.decision == "wait"
     again, _, new = make([says("Done.")], recovery=RecoveryPolicy(), clock=VirtualClock(decided.at + 600))
-    again.restore(record)
-    finished = await again.go_on()
+    again.load(record)
+    finished = await again.resume()
     (wait,) = [e for e in new if isinstance(e, ev.WaitStarted)]
     assert (wait.until, wait.reason) == (decided.until, "usage-limit")
     assert wait.seconds == pytest.approx(decided.delay_s - 600)  # type: ignore[operator]
@@ -56,8 +56,8 @@ async def test_a_pause_that_was_decided_is_over_once_its_request_is_made() -> No
     await session.run("Go.")
     record = until(events, lambda e: isinstance(e, ev.TurnStarted) and e.turn == 2)
     again, _, new = make([says("Done.")], recovery=RecoveryPolicy())
-    again.restore(record)
-    await again.go_on()
+    again.load(record)
+    await again.resume()
     assert not [e for e in new if isinstance(e, ev.WaitStarted)]
 
 
@@ -68,7 +68,7 @@ async def test_R10_a_new_prompt_leaves_no_checkpoint_of_a_reply_in_flight() -> N
     await session.run("Go.")
     record = until(events, lambda e: isinstance(e, ev.MessageStarted))
     again, provider, _ = make([says("Done.")])
-    again.restore(record, pieces)
+    again.load(record, pieces)
     await again.run("Something else.")
     assert [m.text for m in provider.requests[0].messages] == ["Go.", "Something else."]
 
@@ -78,7 +78,7 @@ async def test_a_new_prompt_closes_the_question_of_the_old_one() -> None:
     await session.run("Go.")
     assert session.stage.state.held
     again, _, _ = make([says("Done.")], bounds={"deadline_s": 60})
-    again.restore(events)
+    again.load(events)
     finished = await again.run("Something else.")
     assert isinstance(finished, ev.RunFinished) and finished.outcome == "completed"
     assert not again.stage.state.held, (
@@ -90,16 +90,16 @@ def test_L3_a_stored_cost_bound_without_a_price_is_refused() -> None:
     started = ev.RunStarted(prompt="Go.", max_turns=5, max_attempts=3, max_cost=1.0)
     session, _, _ = make([])
     with pytest.raises(ValueError, match="price"):
-        session.restore([started])
+        session.load([started])
 
 
 async def test_bounds_are_set_before_a_run_goes_on() -> None:
     session, _, events = make([says("", call("lookup"))], tools=[Spy()], bounds={"max_turns": 1})
     await session.run("Go.")
     again, _, new = make([says("Done.")], tools=[Spy()])
-    again.restore(events)
+    again.load(events)
     again.set_bounds(Bounds(max_turns=2, max_attempts=9, max_total_tokens=5_000_000))
-    finished = await again.go_on()
+    finished = await again.resume()
     assert isinstance(finished, ev.RunFinished) and (finished.outcome, finished.requests) == ("completed", 2)
     started = next(e for e in new if isinstance(e, ev.RunStarted))
     assert (started.max_turns, started.max_attempts, started.max_total_tokens) == (2, 9, 5_000_000)
@@ -185,7 +185,7 @@ async def test_J6_a_real_journal_on_a_full_disk_loses_nothing(
 ) -> None:
     clock = VirtualClock()
     journal = Journal.create(tmp_path / "s" / "journal.jsonl", session="s", meta={}, clock=clock)
-    keeper = Keeper(journal, clock)
+    keeper = JournalWriter(journal, clock)
     plain, full = journal.append, [True]
 
     def append(event: ev.Event) -> None:
@@ -211,11 +211,11 @@ async def test_J6_a_real_journal_on_a_full_disk_loses_nothing(
 
 
 def test_said_is_the_last_word_on_a_setting() -> None:
-    from handrail.session.stored import StoredRun
+    from handrail.session.resume import LoadedRun
 
     started = ev.RunStarted(model="a/one", approve="ask")
     changed = ev.SettingsChanged(model="b/two")
-    assert StoredRun((started, changed)).said("model") == "b/two"
-    assert StoredRun((started, changed)).said("approve") == "ask"
-    assert StoredRun((started, changed, replace(started, resumed=True))).said("model") == "a/one"
-    assert StoredRun(()).said("model") is None
+    assert LoadedRun((started, changed)).said("model") == "b/two"
+    assert LoadedRun((started, changed)).said("approve") == "ask"
+    assert LoadedRun((started, changed, replace(started, resumed=True))).said("model") == "a/one"
+    assert LoadedRun(()).said("model") is None

@@ -10,7 +10,7 @@ import pytest
 
 from handrail.events import FieldError
 from handrail.messages import ToolCall
-from handrail.output import OutputError, load_output, make_output
+from handrail.output.types import OutputError, load_output, make_output
 from handrail.tools.submit import SubmitTool
 
 ROOT = Path(__file__).parents[3]
@@ -113,7 +113,7 @@ from typing import Literal
 from typing_extensions import assert_type
 from pydantic import BaseModel
 from handrail.messages import ToolCall
-from handrail.output import make_output
+from handrail.output.types import make_output
 
 class Verdict(BaseModel):
     flaky: bool

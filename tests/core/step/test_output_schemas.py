@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail.messages import ToolCall
-from handrail.output import InvalidSubmission, Output, OutputError, make_output
+from handrail.output.types import InvalidSubmission, Output, OutputError, make_output
 from handrail.providers.assemble import parse_call
 
 

@@ -16,7 +16,7 @@ import pytest
 from typing_extensions import TypedDict
 
 from handrail.messages import ToolCall
-from handrail.output import InvalidSubmission, OutputError, make_output
+from handrail.output.types import InvalidSubmission, OutputError, make_output
 from handrail.providers.assemble import parse_call
 
 T = TypeVar("T")

@@ -11,14 +11,14 @@ from textual.message import Message
 from textual.widgets import Static
 
 from handrail.clock import ManualClock
-from handrail_tui import theming
-from handrail_tui.widgets.cards import Card, Facts, InputGuard, Subject
-from handrail_tui.widgets.cards.chosen import Chosen
+from handrail_tui.widgets import theming
+from handrail_tui.widgets.cards import Card, CardContext, CardTrigger, InputGuard
+from handrail_tui.widgets.cards.chosen import Choice
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
 
 
-class Stage(App[None]):
+class CardApp(App[None]):
     """`hands` is the monotonic time of the person; `got` holds what was chosen, sent or asked for."""
 
     CSS = """
@@ -29,9 +29,9 @@ class Stage(App[None]):
 
     def __init__(
         self,
-        subjects: Iterable[Subject] = (),
+        subjects: Iterable[CardTrigger] = (),
         *,
-        facts: Facts | None = None,
+        facts: CardContext | None = None,
         root: Path | None = None,
         history: Iterable[str] = (),
         theme: str = theming.DEFAULT,
@@ -74,7 +74,7 @@ class Stage(App[None]):
         assert self.host.card is not None
         return self.host.card
 
-    @on(Chosen)
+    @on(Choice)
     @on(Composer.Submitted)
     @on(Composer.Command)
     @on(Composer.Shell)

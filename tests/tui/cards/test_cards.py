@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from stage import Stage
+from stage import CardApp
 from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input
@@ -14,7 +14,16 @@ from textual.widgets import Input
 from handrail.clock import EPOCH
 from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
 from handrail.policy import Bounds
-from handrail_tui.widgets.cards import Card, Facts, InputGuard, Stall, Subject, Urgency, by_urgency, urgency
+from handrail_tui.widgets.cards import (
+    Card,
+    CardContext,
+    CardTrigger,
+    InputGuard,
+    Stall,
+    Urgency,
+    by_urgency,
+    urgency,
+)
 from handrail_tui.widgets.cards.bound import bound_of
 from handrail_tui.widgets.cards.chosen import (
     AnotherModel,
@@ -72,7 +81,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-async def ready(app: Stage, pilot: Pilot[None]) -> None:
+async def ready(app: CardApp, pilot: Pilot[None]) -> None:
     """The card is there, and the hands have been still."""
     await pilot.pause()
     app.rest()
@@ -94,7 +103,7 @@ def text_of(card: Card) -> str:
 
 def test_the_most_urgent_comes_first_and_among_equals_the_oldest() -> None:
     older = HumanRequested(id="h0", kind="login", needed="x", at=EPOCH - 10)
-    everything: list[Subject] = [VALUE, AUTH, BOUND, Stall(EPOCH), RETRY, LIMIT, BASH, HUMAN, older]
+    everything: list[CardTrigger] = [VALUE, AUTH, BOUND, Stall(EPOCH), RETRY, LIMIT, BASH, HUMAN, older]
     ordered = by_urgency(everything)
     assert ordered[:2] == [older, HUMAN]
     assert [urgency(subject) for subject in ordered[1:]] == list(Urgency)
@@ -135,7 +144,7 @@ def test_L3_the_bound_that_ended_a_run_is_found_by_its_name(bound: str | None, k
 
 
 async def test_a_card_stays_while_its_subject_is_the_most_urgent() -> None:
-    app = Stage([LIMIT])
+    app = CardApp([LIMIT])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         first = app.card
@@ -176,8 +185,8 @@ async def test_a_card_stays_while_its_subject_is_the_most_urgent() -> None:
     ],
 )
 @pytest.mark.parametrize("focused", [False, True])
-async def test_each_key_posts_its_choice(subject: Subject, key: str, choice: Any, focused: bool) -> None:
-    app = Stage([subject])
+async def test_each_key_posts_its_choice(subject: CardTrigger, key: str, choice: Any, focused: bool) -> None:
+    app = CardApp([subject])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         if focused:
@@ -188,8 +197,8 @@ async def test_each_key_posts_its_choice(subject: Subject, key: str, choice: Any
 
 
 @pytest.mark.parametrize("subject", [BOUND, AUTH, LIMIT, HUMAN])
-async def test_enter_alone_spends_nothing(subject: Subject) -> None:
-    app = Stage([subject])
+async def test_enter_alone_spends_nothing(subject: CardTrigger) -> None:
+    app = CardApp([subject])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "enter")
@@ -197,7 +206,7 @@ async def test_enter_alone_spends_nothing(subject: Subject) -> None:
 
 
 async def test_H5_always_shows_the_pattern_first_and_a_held_key_does_not_take_it() -> None:
-    app = Stage([BASH])
+    app = CardApp([BASH])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         assert "pytest …" not in text_of(app.card)
@@ -212,7 +221,7 @@ async def test_H5_always_shows_the_pattern_first_and_a_held_key_does_not_take_it
 
 
 async def test_H5_without_a_pattern_there_is_no_always() -> None:
-    app = Stage([ApprovalRequested(id="a1", call_id="c1", tool="bash", title="x", at=EPOCH)])
+    app = CardApp([ApprovalRequested(id="a1", call_id="c1", tool="bash", title="x", at=EPOCH)])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "tab", "s")
@@ -220,7 +229,7 @@ async def test_H5_without_a_pattern_there_is_no_always() -> None:
 
 
 async def test_H5_deny_with_a_word() -> None:
-    app = Stage([BASH])
+    app = CardApp([BASH])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "tab", "d")
@@ -244,7 +253,7 @@ async def test_H5_deny_with_a_word() -> None:
     ],
 )
 async def test_H3_a_person_answers(key: str, how: Any, typed: str) -> None:
-    app = Stage([HUMAN])
+    app = CardApp([HUMAN])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, key)
@@ -253,7 +262,7 @@ async def test_H3_a_person_answers(key: str, how: Any, typed: str) -> None:
 
 
 async def test_H3_an_empty_answer_is_none() -> None:
-    app = Stage([HUMAN])
+    app = CardApp([HUMAN])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "a")
@@ -262,7 +271,7 @@ async def test_H3_an_empty_answer_is_none() -> None:
 
 
 async def test_H3_a_secret_is_hidden_whole_and_in_no_repr() -> None:
-    app = Stage([SECRET])
+    app = CardApp([SECRET])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         assert "asked by vault" in text_of(app.card)
@@ -277,7 +286,7 @@ async def test_H3_a_secret_is_hidden_whole_and_in_no_repr() -> None:
 
 
 async def test_H3_any_answer_can_be_made_a_secret() -> None:
-    app = Stage([HUMAN])
+    app = CardApp([HUMAN])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "a")
@@ -286,7 +295,7 @@ async def test_H3_any_answer_can_be_made_a_secret() -> None:
 
 
 async def test_a_paste_of_several_lines_into_an_answer_is_whole() -> None:
-    app = Stage([HUMAN])
+    app = CardApp([HUMAN])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "a")
@@ -296,7 +305,7 @@ async def test_a_paste_of_several_lines_into_an_answer_is_whole() -> None:
 
 
 async def test_a_half_typed_answer_survives_whatever_happens() -> None:
-    app = Stage([BASH])
+    app = CardApp([BASH])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "d")
@@ -311,7 +320,7 @@ async def test_a_half_typed_answer_survives_whatever_happens() -> None:
 
 
 async def test_a_half_typed_secret_is_dropped_with_its_question() -> None:
-    app = Stage([SECRET])
+    app = CardApp([SECRET])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "a")
@@ -331,7 +340,7 @@ async def test_a_half_typed_secret_is_dropped_with_its_question() -> None:
     ],
 )
 async def test_L3_a_bound_is_raised_by_any_amount(bound: str, typed: str, amount: float | None) -> None:
-    app = Stage([RunFinished(outcome="budget", bound=bound, at=EPOCH)])
+    app = CardApp([RunFinished(outcome="budget", bound=bound, at=EPOCH)])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "tab", "plus")
@@ -344,7 +353,7 @@ async def test_L3_a_bound_is_raised_by_any_amount(bound: str, typed: str, amount
 
 
 async def test_the_link_opens_and_only_a_link() -> None:
-    app = Stage([HUMAN])
+    app = CardApp([HUMAN])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "o")
@@ -373,7 +382,7 @@ def test_only_plain_web_and_mail_addresses_are_links(where: str, opens: bool) ->
 
 
 async def test_the_finished_card_copies_closes_and_stays_closed() -> None:
-    app = Stage([VALUE])
+    app = CardApp([VALUE])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "c")
@@ -402,7 +411,7 @@ def test_the_guard_holds_half_a_second_after_appearing_and_a_second_after_typing
 
 @pytest.mark.parametrize("focused", [False, True])
 async def test_no_card_takes_a_key_within_half_a_second_of_appearing(focused: bool) -> None:
-    app = Stage([LIMIT])
+    app = CardApp([LIMIT])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         if focused:
@@ -420,7 +429,7 @@ async def test_no_card_takes_a_key_within_half_a_second_of_appearing(focused: bo
 
 
 async def test_settings_remap_the_keys_of_a_card() -> None:
-    app = Stage([BASH])
+    app = CardApp([BASH])
     app.set_keymap({"approve.once": "ctrl+y", "approve.deny": "q"})
     async with app.run_test() as pilot:
         await ready(app, pilot)
@@ -433,7 +442,7 @@ async def test_settings_remap_the_keys_of_a_card() -> None:
 
 
 async def test_U8_a_wait_tells_when_it_ends_and_how_long_that_is() -> None:
-    app = Stage([LIMIT])
+    app = CardApp([LIMIT])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         assert "asks again at 12:42:30" in text_of(app.card) and "in 0:42:30" in text_of(app.card)
@@ -468,7 +477,7 @@ def test_long_countdowns_keep_their_hours() -> None:
 
 
 async def test_a_retry_counts_attempts_and_says_what_was_kept() -> None:
-    app = Stage([RETRY], facts=Facts(kept="812 characters kept as context"))
+    app = CardApp([RETRY], facts=CardContext(kept="812 characters kept as context"))
     async with app.run_test(size=(110, 34)) as pilot:
         await ready(app, pilot)
         text = text_of(app.card)
@@ -482,8 +491,8 @@ async def test_a_retry_counts_attempts_and_says_what_was_kept() -> None:
 
 
 async def test_what_a_bound_and_a_failure_tell() -> None:
-    facts = Facts(advice="Set another key.", limits=Bounds(max_turns=12))
-    app = Stage([BOUND], facts=facts)
+    facts = CardContext(advice="Set another key.", limits=Bounds(max_turns=12))
+    app = CardApp([BOUND], facts=facts)
     async with app.run_test(size=(110, 34)) as pilot:
         await ready(app, pilot)
         assert "12 turns are used up" in text_of(app.card)

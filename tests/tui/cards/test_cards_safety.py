@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stage import Stage
+from stage import CardApp
 
 from handrail.clock import EPOCH
 from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
-from handrail_tui.widgets.cards import Card, Facts, Subject
+from handrail_tui.widgets.cards import Card, CardContext, CardTrigger
 from handrail_tui.widgets.cards import diff as diffs
 
 NASTY = [
@@ -35,7 +35,7 @@ NASTY = [
     "👩‍👩‍👧‍👦 語",
     "one\n[/two]\nthree",
 ]
-SUBJECTS: list[Subject] = [
+SUBJECTS: list[CardTrigger] = [
     HumanRequested(id="h", kind="captcha", needed="n", where="w", tried="t", tool="x", at=EPOCH),
     ApprovalRequested(
         id="a",
@@ -70,7 +70,7 @@ SUBJECTS: list[Subject] = [
 _KEPT = ("id", "call_id", "type", "kind", "decision", "outcome", "bound")
 
 
-def poisoned(subject: Subject, text: str) -> Subject:
+def poisoned(subject: CardTrigger, text: str) -> CardTrigger:
     """`subject` with `text` in every field that someone else writes."""
     changes: dict[str, Any] = {}
     for field in fields(subject):  # type: ignore[arg-type]
@@ -84,7 +84,7 @@ def poisoned(subject: Subject, text: str) -> Subject:
     return replace(subject, **changes)  # type: ignore[type-var]
 
 
-def drawn(app: Stage) -> str:
+def drawn(app: CardApp) -> str:
     """Every character that would be sent to the terminal for the screen as it is."""
     return "".join(
         segment.text for strip in app.screen._compositor.render_strips() for segment in strip if segment.text
@@ -99,11 +99,11 @@ def assert_clean(text: str) -> None:
 
 
 @pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: f"{type(s).__name__}")
-async def test_L11_foreign_text_on_every_card_is_only_text(subject: Subject) -> None:
-    app = Stage()
+async def test_L11_foreign_text_on_every_card_is_only_text(subject: CardTrigger) -> None:
+    app = CardApp()
     async with app.run_test(size=(110, 40)) as pilot:
         for text in NASTY:
-            facts = Facts(kept=text, advice=text, journal=text, resume=text)
+            facts = CardContext(kept=text, advice=text, journal=text, resume=text)
             app.host.show([poisoned(subject, text)], facts)
             await pilot.pause()
             assert app.query(Card)
@@ -116,7 +116,7 @@ async def test_L11_foreign_text_on_every_card_is_only_text(subject: Subject) -> 
 
 
 async def test_markup_shows_as_it_was_written() -> None:
-    app = Stage([HumanRequested(id="h", kind="other", needed="press [/] or [b]x[/b]", at=EPOCH)])
+    app = CardApp([HumanRequested(id="h", kind="other", needed="press [/] or [b]x[/b]", at=EPOCH)])
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.pause()
         assert "press [/] or [b]x[/b]" in drawn(app)
@@ -124,7 +124,7 @@ async def test_markup_shows_as_it_was_written() -> None:
 
 async def test_what_a_person_is_asked_to_allow_hides_nothing() -> None:
     command = "ls\x1b[2K\x1b[1Grm -rf /"
-    app = Stage([ApprovalRequested(id="a", call_id="c", tool="bash", title=command, at=EPOCH)])
+    app = CardApp([ApprovalRequested(id="a", call_id="c", tool="bash", title=command, at=EPOCH)])
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.pause()
         assert "ls␛[2K␛[1Grm -rf /" in drawn(app)
@@ -133,7 +133,7 @@ async def test_what_a_person_is_asked_to_allow_hides_nothing() -> None:
 @pytest.mark.parametrize("words", [10, 500, 5_000])
 async def test_H5_a_long_command_can_be_read_to_its_end(words: int) -> None:
     command = "x " * words + "END"
-    app = Stage([ApprovalRequested(id="a", call_id="c", tool="bash", title=command, at=EPOCH)])
+    app = CardApp([ApprovalRequested(id="a", call_id="c", tool="bash", title=command, at=EPOCH)])
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.pause()
         await pilot.press("tab", "end")
@@ -144,7 +144,9 @@ async def test_H5_a_long_command_can_be_read_to_its_end(words: int) -> None:
 async def test_H5_what_is_too_long_to_show_says_so() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,3000 @@\n" + "+line\n" * 3_000
     arguments = {"command": "x" * 50_000}
-    app = Stage([ApprovalRequested(id="a", call_id="c", tool="t", title="x", arguments=arguments, at=EPOCH)])
+    app = CardApp(
+        [ApprovalRequested(id="a", call_id="c", tool="t", title="x", arguments=arguments, at=EPOCH)]
+    )
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.pause()
         await pilot.press("tab", "end")
@@ -178,7 +180,7 @@ def test_a_removed_line_of_dashes_is_no_file_name() -> None:
 
 @pytest.mark.parametrize("value", [None, 7, "text", [], {}, list(range(1_000)), {"a": {"b": {"c": [1]}}}])
 async def test_any_value_is_a_tree(value: Any) -> None:
-    app = Stage([RunFinished(outcome="submitted", value=value, at=EPOCH)])
+    app = CardApp([RunFinished(outcome="submitted", value=value, at=EPOCH)])
     async with app.run_test(size=(110, 34)) as pilot:
         await pilot.pause()
         shown = drawn(app)

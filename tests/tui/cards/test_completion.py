@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from stage import Stage
+from stage import CardApp
 
 from handrail_tui.widgets.completion import MOST, Trigger, complete, find_trigger, rank
 from handrail_tui.widgets.completion_files import project_files
@@ -86,7 +86,7 @@ def test_files_as_gitignore_leaves_them(tmp_path: Path) -> None:
 
 
 async def test_a_command_is_chosen_with_arrows_and_runs_when_it_is_whole() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("slash")
         assert app.composer.completions.display and app.composer.completions.is_open
@@ -97,7 +97,7 @@ async def test_a_command_is_chosen_with_arrows_and_runs_when_it_is_whole() -> No
 
 
 async def test_a_command_that_takes_something_waits_for_it() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("slash", "r", "e", "c", "enter")
         assert app.composer.text == "/recovery " and app.got == []
@@ -111,7 +111,7 @@ async def test_a_command_that_takes_something_waits_for_it() -> None:
 
 
 async def test_esc_closes_the_list_and_the_text_stays() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("slash", "s", "escape")
         assert app.composer.text == "/s" and not app.composer.completions.is_open
@@ -119,7 +119,7 @@ async def test_esc_closes_the_list_and_the_text_stays() -> None:
 
 async def test_a_file_is_put_in_where_it_was_asked_for(tmp_path: Path) -> None:
     project(tmp_path)
-    app = Stage(root=tmp_path)
+    app = CardApp(root=tmp_path)
     async with app.run_test() as pilot:
         await pilot.press("l", "o", "ctrl+j", "at", "m", "a")
         await app.workers.wait_for_complete()
@@ -133,7 +133,7 @@ async def test_a_file_is_put_in_where_it_was_asked_for(tmp_path: Path) -> None:
 
 
 async def test_what_stands_in_brackets_may_be_left_out() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("slash", "m", "o", "d", "enter")
         await pilot.pause()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from stage import Stage
+from stage import CardApp
 from textual import events
 from textual.message import Message
 from textual.pilot import Pilot
@@ -46,7 +46,7 @@ async def type_text(pilot: Pilot[None], text: str) -> None:
         await pilot.press({" ": "space", "/": "slash", "!": "exclamation_mark"}.get(character, character))
 
 
-async def paste(app: Stage, pilot: Pilot[None], text: str) -> None:
+async def paste(app: CardApp, pilot: Pilot[None], text: str) -> None:
     app.composer.input.post_message(events.Paste(text))
     await pilot.pause()
 
@@ -64,7 +64,7 @@ async def paste(app: Stage, pilot: Pilot[None], text: str) -> None:
     ],
 )
 async def test_enter_steers_a_run_and_the_other_key_follows_up(mode: str, key: str, kind: str) -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         app.composer.mode = mode  # type: ignore[assignment]
         await type_text(pilot, "be brief")
@@ -75,7 +75,7 @@ async def test_enter_steers_a_run_and_the_other_key_follows_up(mode: str, key: s
 
 
 async def test_an_empty_composer_sends_nothing() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("enter", "space", "enter", "alt+enter")
         assert app.got == []
@@ -83,7 +83,7 @@ async def test_an_empty_composer_sends_nothing() -> None:
 
 @pytest.mark.parametrize("key", ["ctrl+j", "shift+enter"])
 async def test_a_line_break_does_not_send(key: str) -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("a", key, "b")
         assert app.composer.text == "a\nb"
@@ -94,7 +94,7 @@ async def test_a_line_break_does_not_send(key: str) -> None:
 
 
 async def test_it_grows_to_eight_lines_and_no_further() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test(size=(80, 30)) as pilot:
         assert app.composer.input.size.height == 1
         await paste(app, pilot, "\n".join("abcdefghijkl"))
@@ -102,7 +102,7 @@ async def test_it_grows_to_eight_lines_and_no_further() -> None:
 
 
 async def test_L11_a_paste_is_whole_and_cannot_reach_the_terminal() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         lines = "\r\n".join(f"line {n}" for n in range(2_000))
         await paste(app, pilot, f"\x1b]0;owned\x07\x9b2J{lines}")
@@ -113,7 +113,7 @@ async def test_L11_a_paste_is_whole_and_cannot_reach_the_terminal() -> None:
 
 
 async def test_a_refused_text_comes_back_before_what_was_typed_since() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await type_text(pilot, "first")
         await pilot.press("enter")
@@ -127,7 +127,7 @@ async def test_a_refused_text_comes_back_before_what_was_typed_since() -> None:
 
 
 async def test_history_keeps_the_draft_and_changed_old_texts() -> None:
-    app = Stage(history=["one", "two\nlines"])
+    app = CardApp(history=["one", "two\nlines"])
     async with app.run_test() as pilot:
         await type_text(pilot, "dra")
         await pilot.press("up")
@@ -144,7 +144,7 @@ async def test_history_keeps_the_draft_and_changed_old_texts() -> None:
 
 
 async def test_a_sent_text_is_the_newest_in_the_history_once() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         for _ in range(2):
             await type_text(pilot, "again")
@@ -166,7 +166,7 @@ async def test_a_sent_text_is_the_newest_in_the_history_once() -> None:
     ],
 )
 async def test_commands_shell_lines_and_texts_are_told_apart(typed: str, sent: object) -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await paste(app, pilot, typed)
         await pilot.press("escape", "enter")
@@ -184,7 +184,7 @@ async def test_commands_shell_lines_and_texts_are_told_apart(typed: str, sent: o
     ],
 )
 async def test_what_cannot_be_sent_stays_and_says_why(typed: str, words: str) -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await paste(app, pilot, typed)
         await pilot.press("escape", "enter")
@@ -198,7 +198,7 @@ async def test_what_cannot_be_sent_stays_and_says_why(typed: str, words: str) ->
 
 
 async def test_esc_and_page_keys_belong_to_the_screen() -> None:
-    app = Stage()
+    app = CardApp()
     for key in ("escape", "pageup", "end"):
         app.bind(key, "helped")
     async with app.run_test() as pilot:
@@ -213,7 +213,7 @@ async def test_esc_and_page_keys_belong_to_the_screen() -> None:
 
 
 async def test_a_letter_alone_reaches_the_card_and_leaves_the_composer_empty() -> None:
-    app = Stage([WAIT])
+    app = CardApp([WAIT])
     async with app.run_test() as pilot:
         await pilot.pause()
         app.rest()
@@ -226,7 +226,7 @@ async def test_a_letter_alone_reaches_the_card_and_leaves_the_composer_empty() -
 
 async def test_a_letter_that_begins_a_sentence_stays_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ComposerInput, "LONE_KEY_S", 0.2)
-    app = Stage([WAIT])
+    app = CardApp([WAIT])
     async with app.run_test() as pilot:
         await pilot.pause()
         app.rest()
@@ -237,7 +237,7 @@ async def test_a_letter_that_begins_a_sentence_stays_text(monkeypatch: pytest.Mo
 
 
 async def test_no_card_takes_a_key_within_a_second_of_typing() -> None:
-    app = Stage([WAIT])
+    app = CardApp([WAIT])
     async with app.run_test() as pilot:
         await pilot.pause()
         app.rest()
@@ -254,7 +254,7 @@ async def test_no_card_takes_a_key_within_a_second_of_typing() -> None:
 
 
 async def test_no_card_takes_a_key_while_the_composer_holds_text() -> None:
-    app = Stage([WAIT])
+    app = CardApp([WAIT])
     async with app.run_test() as pilot:
         await pilot.pause()
         app.rest()
@@ -267,7 +267,7 @@ async def test_no_card_takes_a_key_while_the_composer_holds_text() -> None:
 
 
 async def test_a_key_of_the_program_works_alone_too() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("question_mark")
         await pilot.pause(0.03)
@@ -279,7 +279,7 @@ async def test_a_key_of_the_program_works_alone_too() -> None:
 
 @pytest.mark.parametrize("key", ["tab", "ctrl+up"])
 async def test_tab_goes_to_the_card_and_back_and_letters_are_not_lost(key: str) -> None:
-    app = Stage([WAIT])
+    app = CardApp([WAIT])
     async with app.run_test() as pilot:
         await pilot.pause()
         app.rest()
@@ -293,7 +293,7 @@ async def test_tab_goes_to_the_card_and_back_and_letters_are_not_lost(key: str) 
 
 
 async def test_keys_of_a_burst_are_obeyed_in_the_order_they_were_pressed() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         burst = [*"helo", "backspace", *"lo", "ctrl+j", *"x", "backspace", *"y", "enter", *"next"]
         for key in burst:
@@ -304,7 +304,7 @@ async def test_keys_of_a_burst_are_obeyed_in_the_order_they_were_pressed() -> No
 
 
 async def test_a_card_that_comes_over_typed_text_says_how_to_get_there() -> None:
-    app = Stage()
+    app = CardApp()
     async with app.run_test() as pilot:
         await pilot.press("q")
         app.host.show([WAIT])

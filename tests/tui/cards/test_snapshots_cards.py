@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stage import Stage
+from stage import CardApp
 from textual.pilot import Pilot
 
 from handrail.clock import EPOCH
@@ -14,7 +14,7 @@ from handrail.events import ApprovalRequested, HumanRequested, RunFinished, Wait
 from handrail.messages import Usage
 from handrail.policy import Bounds
 from handrail_tui.screens.themes import ThemesScreen
-from handrail_tui.widgets.cards import Facts, Stall, Subject
+from handrail_tui.widgets.cards import CardContext, CardTrigger, Stall
 
 DIFF = """--- a/src/cart.py
 +++ b/src/cart.py
@@ -30,7 +30,7 @@ DIFF = """--- a/src/cart.py
 +        async with self._lock:
 +            return self._total or 0
 """
-SUBJECTS: dict[str, Subject] = {
+SUBJECTS: dict[str, CardTrigger] = {
     "needs-you": HumanRequested(
         id="h1",
         kind="captcha",
@@ -106,7 +106,7 @@ SUBJECTS: dict[str, Subject] = {
         at=EPOCH,
     ),
 }
-FACTS = Facts(
+FACTS = CardContext(
     kept="812 characters kept as context",
     advice="Set another key with `handrail config edit`, or choose another model.",
     journal="~/.local/share/handrail/sessions/k3f9.jsonl",
@@ -119,7 +119,7 @@ FACTS = Facts(
 
 async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
-    assert isinstance(pilot.app, Stage)
+    assert isinstance(pilot.app, CardApp)
     pilot.app.rest()
     if pilot.app.host.card:
         pilot.app.card.repaint()
@@ -128,26 +128,26 @@ async def settle(pilot: Pilot[None]) -> None:
 
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_cards_on_a_wide_screen(name: str, snap_compare: Any) -> None:
-    app = Stage([SUBJECTS[name]], facts=FACTS)
+    app = CardApp([SUBJECTS[name]], facts=FACTS)
     assert snap_compare(app, terminal_size=(122, 34), run_before=settle)
 
 
 @pytest.mark.parametrize("name", ["needs-you", "approve-edit", "waiting", "retrying", "finished"])
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)], ids=["80x24", "40x20"])
 def test_cards_on_small_screens(name: str, size: tuple[int, int], snap_compare: Any) -> None:
-    app = Stage([SUBJECTS[name]], facts=FACTS)
+    app = CardApp([SUBJECTS[name]], facts=FACTS)
     assert snap_compare(app, terminal_size=size, run_before=settle)
 
 
 @pytest.mark.parametrize("theme", ["handrail-light", "high-contrast", "ansi"])
 def test_a_card_in_the_other_themes(theme: str, snap_compare: Any) -> None:
-    app = Stage([SUBJECTS["approve-edit"]], facts=FACTS, theme=theme)
+    app = CardApp([SUBJECTS["approve-edit"]], facts=FACTS, theme=theme)
     assert snap_compare(app, terminal_size=(110, 34), run_before=settle)
 
 
 def test_a_card_without_colour(snap_compare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = Stage([SUBJECTS["approve-edit"]], facts=FACTS)
+    app = CardApp([SUBJECTS["approve-edit"]], facts=FACTS)
     assert snap_compare(app, terminal_size=(110, 34), run_before=settle)
 
 
@@ -157,7 +157,7 @@ def test_the_pattern_is_shown_before_it_is_taken(snap_compare: Any) -> None:
         await pilot.press("tab", "s")
         await settle(pilot)
 
-    app = Stage([SUBJECTS["approve-bash"]], facts=FACTS)
+    app = CardApp([SUBJECTS["approve-bash"]], facts=FACTS)
     assert snap_compare(app, terminal_size=(110, 34), run_before=run_before)
 
 
@@ -170,7 +170,7 @@ def test_a_secret_being_typed(snap_compare: Any) -> None:
         await pilot.press("p", "w", "ctrl+s")
         await settle(pilot)
 
-    app = Stage([SUBJECTS["needs-you"]], facts=FACTS)
+    app = CardApp([SUBJECTS["needs-you"]], facts=FACTS)
     assert snap_compare(app, terminal_size=(110, 34), run_before=run_before)
 
 
@@ -180,7 +180,7 @@ def test_typing_while_a_card_is_open(snap_compare: Any) -> None:
         await pilot.press(*"hold", "ctrl+j", *"on")
         await settle(pilot)
 
-    app = Stage([SUBJECTS["waiting"]], facts=FACTS)
+    app = CardApp([SUBJECTS["waiting"]], facts=FACTS)
     assert snap_compare(app, terminal_size=(110, 34), run_before=run_before)
 
 
@@ -189,7 +189,7 @@ def test_the_list_of_commands(snap_compare: Any) -> None:
         await pilot.press("slash", "down")
         await settle(pilot)
 
-    assert snap_compare(Stage(), terminal_size=(100, 24), run_before=run_before)
+    assert snap_compare(CardApp(), terminal_size=(100, 24), run_before=run_before)
 
 
 def test_the_list_of_files(snap_compare: Any, tmp_path: Path) -> None:
@@ -202,16 +202,16 @@ def test_the_list_of_files(snap_compare: Any, tmp_path: Path) -> None:
         await pilot.app.workers.wait_for_complete()
         await settle(pilot)
 
-    assert snap_compare(Stage(root=tmp_path), terminal_size=(100, 24), run_before=run_before)
+    assert snap_compare(CardApp(root=tmp_path), terminal_size=(100, 24), run_before=run_before)
 
 
 def test_the_list_of_themes(snap_compare: Any) -> None:
     async def run_before(pilot: Pilot[None]) -> None:
         app = pilot.app
-        assert isinstance(app, Stage)
+        assert isinstance(app, CardApp)
         app.push_screen(ThemesScreen(app.themes))
         await pilot.pause()
         await pilot.press("down")
         await settle(pilot)
 
-    assert snap_compare(Stage(), terminal_size=(100, 30), run_before=run_before)
+    assert snap_compare(CardApp(), terminal_size=(100, 30), run_before=run_before)

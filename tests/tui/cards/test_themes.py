@@ -11,9 +11,9 @@ from textual.color import Color
 from textual.widgets import Static
 
 import handrail_themes
-from handrail_tui import theming
 from handrail_tui.screens.themes import ThemesScreen
-from handrail_tui.theming import COLORS, LOUDNESS, MEANINGS, ThemeError, Themes
+from handrail_tui.widgets import theming
+from handrail_tui.widgets.theming import COLORS, LOUDNESS, MEANINGS, ThemeError, Themes
 
 
 def contrast(one: str, other: str) -> float:

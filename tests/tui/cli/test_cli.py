@@ -11,7 +11,8 @@ import pytest
 
 import handrail
 from handrail.events import Outcome
-from handrail_tui import cli, exit_codes, faults
+from handrail_tui import cli
+from handrail_tui.lines import exit_codes, faults
 from handrail_tui.main import main
 
 

@@ -11,10 +11,10 @@ import pytest
 
 from handrail import scenario, trust
 from handrail.providers import catalog
-from handrail_tui import launch
 from handrail_tui.commands import demo as demos
 from handrail_tui.main import main
-from handrail_tui.options import RunOptions
+from handrail_tui.sessions import prepare
+from handrail_tui.sessions.options import RunOptions
 
 GOOD = """
 title = "A value"
@@ -157,12 +157,12 @@ def options(folder: Path) -> RunOptions:
 def test_agents_file_of_an_untrusted_project_is_told_and_not_used(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with launch.prepare(options(project), attended=False) as ready:
+    with prepare.prepare(options(project), attended=False) as ready:
         texts = [i.text for i in ready.session._instructions]
     assert "Speak in rhymes." not in texts
     assert "AGENTS.md of this project is not used" in capsys.readouterr().err
     trust.trust(project)
-    with launch.prepare(options(project), attended=False) as ready:
+    with prepare.prepare(options(project), attended=False) as ready:
         texts = [i.text for i in ready.session._instructions]
     assert "Speak in rhymes." in texts
     assert capsys.readouterr().err == ""
@@ -179,8 +179,8 @@ def test_a_person_is_asked_about_a_project_once(
         return says_yes
 
     monkeypatch.setattr("click.confirm", confirm)
-    launch.ask_for_trust(project)
-    launch.ask_for_trust(project)
+    prepare.ask_for_trust(project)
+    prepare.ask_for_trust(project)
     assert len(asked) == 1 and "AGENTS.md" in asked[0]
     assert (trust.is_trusted(project), trust.is_refused(project)) == (says_yes, not says_yes)
 

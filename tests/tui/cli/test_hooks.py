@@ -14,7 +14,7 @@ from scripted_cli import ScriptedProgram
 
 from handrail import events as ev
 from handrail.settings import Hooks
-from handrail_tui.hooks import HookRunner, run_hook
+from handrail_tui.sessions.hooks import HookRunner, run_hook
 
 KEEP = 'cat >> "$HANDRAIL_FOLDER/$HANDRAIL_HOOK.json"'
 LIMIT = fails("You have hit your usage limit. Try again in 42 min.", 429)

@@ -11,7 +11,7 @@ from scripted_cli import ScriptedProgram
 
 from handrail import events as ev
 from handrail.clock import VirtualClock
-from handrail.codec import Codec
+from handrail.events.wire import Codec
 from handrail.session.store import Store
 
 ASKS = [

@@ -16,8 +16,8 @@ from textual.pilot import Pilot
 from handrail.clock import EPOCH, ManualClock
 from handrail.errors import ConfigError
 from handrail.session.store import Store
-from handrail_tui import opening
-from handrail_tui.program import Opened, Program
+from handrail_tui import navigation
+from handrail_tui.program import OpenScreen, Program
 from handrail_tui.screens.demos import DemosScreen
 from handrail_tui.screens.home import HomeScreen
 from handrail_tui.screens.replay import ReplayScreen
@@ -45,16 +45,16 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """What home asks to open; each opens a run that does nothing."""
     asked: list[tuple[Any, ...]] = []
 
-    def door(name: str) -> Callable[..., Opened]:
-        def make(*what: Any) -> Opened:
+    def door(name: str) -> Callable[..., OpenScreen]:
+        def make(*what: Any) -> OpenScreen:
             asked.append((name, *what))
             close = lambda: asked.append(("closed", name))  # noqa: E731
-            return Opened(lambda: RunScreen(FakeSession(), returns=True), close)
+            return OpenScreen(lambda: RunScreen(FakeSession(), returns=True), close)
 
         return make
 
     for name in ("new_run", "stored", "done", "to_read", "replayed", "a_demo"):
-        monkeypatch.setattr(opening, name, door(name))
+        monkeypatch.setattr(navigation, name, door(name))
     return asked
 
 
@@ -135,10 +135,10 @@ async def test_a_new_run_begins_where_home_was_opened(opened: list[tuple[Any, ..
 
 
 async def test_what_cannot_be_begun_comes_back_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*what: Any) -> Opened:
+    def refuse(*what: Any) -> OpenScreen:
         raise ConfigError("no model is set up yet [/]")
 
-    monkeypatch.setattr(opening, "new_run", refuse)
+    monkeypatch.setattr(navigation, "new_run", refuse)
     app = Program(home(model=None))
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
@@ -283,7 +283,7 @@ async def test_a_done_session_whose_model_cannot_be_reached_is_still_read(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    opened = opening.done(store.list()[0].id)
+    opened = navigation.done(store.list()[0].id)
     app = Program(opened.screen())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause(0.2)

@@ -15,11 +15,11 @@ from handrail.clock import EPOCH
 from handrail.messages import Text, Thinking
 from handrail_tui.commands.demo import demos_here
 from handrail_tui.program import Program
-from handrail_tui.replaying import LONGEST_S, Replay, Track, streamed
 from handrail_tui.screens.demos import DemosScreen
 from handrail_tui.screens.replay import ReplayScreen
 from handrail_tui.screens.run import RunScreen
-from handrail_tui.state import ViewState
+from handrail_tui.sessions.replay import LONGEST_S, Replay, Track, streamed
+from handrail_tui.view.state import ViewState
 
 
 class Hands:
@@ -155,16 +155,16 @@ async def test_a_card_of_the_past_cannot_be_answered() -> None:
 
 
 async def test_the_gallery_plays_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    from handrail_tui import opening
-    from handrail_tui.program import Opened
+    from handrail_tui import navigation
+    from handrail_tui.program import OpenScreen
 
     played: list[tuple[str, float]] = []
 
-    def play(file: Path, speed: float) -> Opened:
+    def play(file: Path, speed: float) -> OpenScreen:
         played.append((file.stem, speed))
-        return Opened(lambda: RunScreen(FakeSession(), returns=True))
+        return OpenScreen(lambda: RunScreen(FakeSession(), returns=True))
 
-    monkeypatch.setattr(opening, "a_demo", play)
+    monkeypatch.setattr(navigation, "a_demo", play)
     app = Program(DemosScreen(demos_here()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("down", "+", "+", "-", "enter")

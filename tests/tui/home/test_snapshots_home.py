@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from handrail_tui.commands.demo import demos_here
-from handrail_tui.program import Program, Taste
+from handrail_tui.program import Program, UiPrefs
 from handrail_tui.screens.demos import DemosScreen
 from handrail_tui.screens.home import HomeScreen
 from handrail_tui.screens.replay import ReplayScreen
@@ -21,7 +21,7 @@ Snap = Callable[..., bool]
 
 
 def snap(compare: Snap, screen: Any, size: tuple[int, int], *keys: str, theme: str | None = None) -> bool:
-    app = Program(screen, Taste(theme))
+    app = Program(screen, UiPrefs(theme))
 
     async def stage(pilot: Pilot[Any]) -> None:
         await pilot.pause(0.1)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from handrail import events as ev
-from handrail_tui.ask import Prompter
-from handrail_tui.lines import Out
+from handrail_tui.lines.json_lines import Out
+from handrail_tui.lines.prompts import Prompter
 
 APPROVAL = ev.ApprovalRequested(id="a1", call_id="c", tool="bash", title="make", pattern="bash: make")
 ONLY_ONCE = ev.ApprovalRequested(id="a2", call_id="c", tool="bash", title="rm -r x")

@@ -14,10 +14,10 @@ import pytest
 
 from handrail import events as ev
 from handrail import scenario
-from handrail.codec import Codec
+from handrail.events.wire import Codec
 from handrail.messages import AssistantMessage, Failure, Text, Thinking, ToolCall, Usage
-from handrail_tui.lines import JsonLines, Out, safe_json, to_json
-from handrail_tui.plain import Plain
+from handrail_tui.lines.json_lines import JsonLines, Out, safe_json, to_json
+from handrail_tui.lines.plain import Plain
 
 NASTY = "a\x1b]0;owned\x07b\x1b[2Jc\x9b1md\x9d8;;x\x9ce\u202ef\u2028g\x85h\x00i\rj\x08k\x7fl\U000e0041m"
 NASTY += "\ndecided: finish"

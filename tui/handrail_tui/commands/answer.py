@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from handrail_tui.text import one_line, reveal
+from handrail_tui.view.text import one_line, reveal
 
 _OTHERWISE = 'Go on with it and its answer: handrail resume {id} --answer "…"'
 
@@ -28,8 +28,8 @@ def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: 
     handrail answer 1kq0z --cannot "no access"
     pass show site | handrail answer 1kq0z
     """
-    from handrail_tui.elsewhere import Elsewhere
-    from handrail_tui.lines import safe_json
+    from handrail_tui.lines.json_lines import safe_json
+    from handrail_tui.sessions.remote import Elsewhere
 
     run = Elsewhere(id, _OTHERWISE)
     question = run.open_one("question", which)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from handrail_tui.text import one_line, reveal
+from handrail_tui.view.text import one_line, reveal
 
 _OTHERWISE = "Go on with it: handrail resume {id}"
 
@@ -34,8 +34,8 @@ def approve(id: str, always: bool, deny: str | None, which: str | None, yes: boo
     handrail approve 1kq0z --session
     handrail approve 1kq0z --deny "not on main"
     """
-    from handrail_tui.elsewhere import Elsewhere
-    from handrail_tui.lines import safe_json
+    from handrail_tui.lines.json_lines import safe_json
+    from handrail_tui.sessions.remote import Elsewhere
 
     if always and deny is not None:
         raise click.UsageError("--session and --deny exclude each other. Choose one.")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from handrail.errors import ConfigError
-from handrail_tui.lines import safe_json
-from handrail_tui.text import clean_for_terminal, one_line, plural
+from handrail_tui.lines.json_lines import safe_json
+from handrail_tui.view.text import clean_for_terminal, one_line, plural
 
 if TYPE_CHECKING:
     from handrail.session.changes import Change
@@ -39,7 +39,7 @@ def changes(id: str | None, turn: int | None, yes: bool, as_json: bool) -> int:
     """
     from handrail.session import changes as record
     from handrail.session.store import Store
-    from handrail_tui.again import last_here
+    from handrail_tui.sessions.resume import last_here
 
     store = Store()
     contents = store.read(id if id is not None else last_here(store, Path.cwd().resolve()))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.errors import ConfigError
-from handrail_tui.exit_codes import FAULT, OK, USAGE
-from handrail_tui.lines import safe_json
-from handrail_tui.text import one_line, plural
+from handrail_tui.lines.exit_codes import FAULT, OK, USAGE
+from handrail_tui.lines.json_lines import safe_json
+from handrail_tui.view.text import one_line, plural
 
 if TYPE_CHECKING:
     from handrail.scenario import CheckReport

@@ -115,9 +115,8 @@ def classify(
 
 def _report(failure: Failure, verdict: Verdict, now: float, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
     from handrail.policy import RecoveryPolicy
-    from handrail.recovery.decide import Facts, decide
-    from handrail.recovery.ledger import fresh
-    from handrail_tui.text import about, one_line
+    from handrail.recovery.decide import Facts, decide, fresh
+    from handrail_tui.view.text import about, one_line
 
     yield "class", verdict.class_
     yield "why", one_line(verdict.why, 400)
@@ -137,7 +136,7 @@ def _report(failure: Failure, verdict: Verdict, now: float, zone: tzinfo | None)
 
 def _plan(decision: Decision | None, policy: RecoveryPolicy, zone: tzinfo | None) -> str:
     """What recovery would do with its defaults, in words."""
-    from handrail_tui.text import about
+    from handrail_tui.view.text import about
 
     if decision is None:
         return "nothing to recover: the loop goes on"
@@ -178,7 +177,7 @@ def _clock(moment: float, zone: tzinfo | None) -> str:
 
 def _answer_rows(stream: BinaryIO, now: float, zone: tzinfo | None) -> int:
     """Answer each row of `stream` and say on stderr what is wrong with a bad one. Returns how many were bad."""
-    from handrail_tui.text import one_line
+    from handrail_tui.view.text import one_line
 
     bad = 0
     for number, line in enumerate(stream, 1):
@@ -197,7 +196,7 @@ def _answer_rows(stream: BinaryIO, now: float, zone: tzinfo | None) -> int:
 def _answer_row(line: str, now: float, zone: tzinfo | None) -> str:
     """The answer to a row. Raises ValueError that says what is wrong with it."""
     from handrail.recovery.classify import classify as verdict_of
-    from handrail_tui.failure_row import read_row
+    from handrail_tui.commands.failure_row import read_row
 
     row = read_row(line)
     at = now if row.now is None else row.now

@@ -10,9 +10,9 @@ from typing import Any
 import click
 
 from handrail import settings, trust
+from handrail._toml import short_path
 from handrail.errors import ConfigError
-from handrail.toml_file import short_path
-from handrail_tui.text import clean_for_terminal
+from handrail_tui.view.text import clean_for_terminal
 
 _TEMPLATE = """\
 # Settings of Handrail. Every line is optional; docs/settings.md tells of all of them.

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from handrail.errors import ConfigError, did_you_mean
-from handrail_tui.exit_codes import CANCELLED, OK, of_signal
-from handrail_tui.text import one_line
+from handrail_tui.lines.exit_codes import CANCELLED, OK, of_signal
+from handrail_tui.view.text import one_line
 
 if TYPE_CHECKING:
     from handrail.events import Event
     from handrail.scenario import Scenario
-    from handrail_tui.launch import Launch
+    from handrail_tui.sessions.prepare import PreparedSession
 
 _THINKS_S: Final = 30.0
 """How long the person of a scenario takes to answer, where somebody watches and may be faster."""
@@ -47,7 +47,7 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
     handrail demo --json my-scenario.toml
     """
     from handrail import scenario
-    from handrail_tui import headless
+    from handrail_tui.sessions import headless
 
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
@@ -55,7 +55,7 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
     if only_list:
         _show(demos)
         return OK
-    watched = headless.Manner.on_screen() and not as_json
+    watched = headless.OutputMode.on_screen() and not as_json
     if watched and not name and not plain:
         return _gallery(demos, speed)
     file = _find(name, demos) if name else _choose(demos, watched)
@@ -64,10 +64,10 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
 
 def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> int:
     """Play it: at `speed` for somebody who watches, at once where `speed` is None."""
-    from handrail_tui import headless
-    from handrail_tui.task import Task
+    from handrail_tui.sessions import headless
+    from handrail_tui.sessions.task import Task
 
-    manner = headless.Manner.of(json=as_json, stream=sys.stdout)
+    manner = headless.OutputMode.of(json=as_json, stream=sys.stdout)
     with demo_in(chosen, speed) as launch:
         begin = launch.asked(Task(chosen.prompt))
         if speed is not None and not plain:
@@ -76,12 +76,12 @@ def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> 
 
 
 @contextmanager
-def demo_in(chosen: Scenario, speed: float | None) -> Iterator[Launch]:
+def demo_in(chosen: Scenario, speed: float | None) -> Iterator[PreparedSession]:
     """A session that plays `chosen` in a folder of its own, which goes with it."""
     from handrail import settings
     from handrail.clock import ScaledClock, VirtualClock
     from handrail.scenario.play import session_for, working_folder
-    from handrail_tui.launch import Launch
+    from handrail_tui.sessions.prepare import PreparedSession
 
     with working_folder(chosen) as cwd:
         session = session_for(
@@ -91,18 +91,18 @@ def demo_in(chosen: Scenario, speed: float | None) -> Iterator[Launch]:
             thinks_s=0.0 if speed is None else _THINKS_S,
             attended=lambda asked: speed is not None,
         )
-        yield Launch(session, settings.load(Path.cwd()).settings)
+        yield PreparedSession(session, settings.load(Path.cwd()).settings)
 
 
 def _gallery(demos: dict[str, Path], speed: float) -> int:
     """Choose one on the screen, and another one after it."""
     from handrail import settings
-    from handrail_tui.launch import taste_of
     from handrail_tui.program import Program, Watchdog, carry
     from handrail_tui.screens.demos import DemosScreen
+    from handrail_tui.sessions.prepare import ui_prefs_of
 
     watchdog = Watchdog()
-    taste = taste_of(settings.load(Path.cwd()).settings)
+    taste = ui_prefs_of(settings.load(Path.cwd()).settings)
     program = Program(DemosScreen(demos, speed), taste, watchdog.arm)
     last = carry(program, watchdog)
     return program.return_code or _code(last)

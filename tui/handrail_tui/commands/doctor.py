@@ -18,11 +18,11 @@ import click
 import platformdirs
 
 from handrail import settings, trust
+from handrail._toml import short_path
 from handrail._version import __version__
 from handrail.errors import ConfigError
-from handrail.toml_file import short_path
-from handrail_tui import launch
-from handrail_tui.text import clean_for_terminal
+from handrail_tui.sessions import prepare
+from handrail_tui.view.text import clean_for_terminal
 
 _WORDS: Final = {"ok": "ok", "hint": "could be", "bad": "WRONG"}
 _STYLES: Final = {"ok": "green", "hint": "yellow", "bad": "red"}
@@ -88,9 +88,9 @@ def _settings() -> Iterator[Finding]:
 
 def _model(chosen: settings.Settings) -> Iterator[Finding]:
     try:
-        found = launch.resolve(chosen)
+        found = prepare.resolve(chosen)
     except ConfigError as error:
-        none = str(error) == launch.NO_MODEL
+        none = str(error) == prepare.NO_MODEL
         words = "none is set up: set a key, or model in the settings; handrail run says how"
         yield Finding("hint", "model", words) if none else Finding("bad", "model", str(error))
         return
@@ -148,7 +148,7 @@ def _local_models() -> Iterator[Finding]:
 
 
 def _theme(chosen: settings.Settings) -> Iterator[Finding]:
-    from handrail_tui import theming
+    from handrail_tui.widgets import theming
 
     themes = theming.Themes(settings.user_file().parent / "themes")
     for problem in themes.poll().problems:

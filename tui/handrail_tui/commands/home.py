@@ -14,12 +14,12 @@ from handrail.errors import ConfigError
 @click.pass_context
 def home(ctx: click.Context, folder: str) -> int:
     """The sessions that are kept, and a new run in DIR. Without a terminal: what can be done here."""
-    from handrail_tui.headless import Manner
+    from handrail_tui.sessions.headless import OutputMode
 
     path = Path(folder)
     if not path.is_dir():
         raise ConfigError(f"'{folder}' is no folder. Give the folder that a new run works in.")
-    if Manner.on_screen():
+    if OutputMode.on_screen():
         return _show(path.resolve())
     where = "" if folder == "." else f"--cwd {click.format_filename(folder)} "
     root = ctx.find_root()
@@ -32,22 +32,22 @@ def _show(folder: Path) -> int:
     from handrail import settings
     from handrail.clock import RealClock
     from handrail.session.store import Store
-    from handrail_tui import launch
     from handrail_tui.commands.demo import demos_here
     from handrail_tui.program import Program, Watchdog, carry
     from handrail_tui.screens.home import HomeScreen
+    from handrail_tui.sessions import prepare
 
-    launch.ask_for_trust(folder)
+    prepare.ask_for_trust(folder)
 
     def model() -> str | None:
         try:
-            return launch.resolve(settings.load(folder).settings).model.name
+            return prepare.resolve(settings.load(folder).settings).model.name
         except ConfigError:
             return None
 
     chosen = settings.load(folder).settings
     watchdog = Watchdog()
     screen = HomeScreen(Store(), folder, RealClock(), model=model, demos=demos_here)
-    program = Program(screen, launch.taste_of(chosen), watchdog.arm)
+    program = Program(screen, prepare.ui_prefs_of(chosen), watchdog.arm)
     carry(program, watchdog)
     return program.return_code or 0

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import click
 
-from handrail.codec import Codec
 from handrail.errors import ConfigError
 from handrail.events import Event
+from handrail.events.wire import Codec
 
 
 @click.command()
@@ -27,20 +27,20 @@ def replay(source: str, plain: bool, as_json: bool) -> int:
     handrail replay 1kq0z
     handrail run --json "…" > run.jsonl; handrail replay run.jsonl
     """
-    from handrail_tui.headless import Manner
-    from handrail_tui.lines import JsonLines, Out
-    from handrail_tui.plain import Plain
+    from handrail_tui.lines.json_lines import JsonLines, Out
+    from handrail_tui.lines.plain import Plain
+    from handrail_tui.sessions.headless import OutputMode
 
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
-    if not (as_json or plain) and Manner.on_screen():
+    if not (as_json or plain) and OutputMode.on_screen():
         return _show(source)
     out = Out(sys.stdout)
     told = JsonLines(out) if as_json else Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
     for event in events_of(source):
         told(event)
         if out.closed:
-            from handrail_tui import faults
+            from handrail_tui.lines import faults
 
             return faults.reader_went_away()
     return 0
@@ -49,14 +49,14 @@ def replay(source: str, plain: bool, as_json: bool) -> int:
 def _show(source: str) -> int:
     """Play it on the screen."""
     from handrail import settings
-    from handrail_tui.launch import taste_of
     from handrail_tui.program import Program, Watchdog, carry
-    from handrail_tui.replaying import streamed
     from handrail_tui.screens.replay import ReplayScreen
+    from handrail_tui.sessions.prepare import ui_prefs_of
+    from handrail_tui.sessions.replay import streamed
 
     watchdog = Watchdog()
     screen = ReplayScreen(streamed(events_of(source)), home=str(Path.home()))
-    taste = taste_of(settings.load(Path.cwd()).settings)
+    taste = ui_prefs_of(settings.load(Path.cwd()).settings)
     program = Program(screen, taste, watchdog.arm)
     carry(program, watchdog)
     return program.return_code or 0

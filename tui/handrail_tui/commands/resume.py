@@ -9,8 +9,9 @@ from typing import Any
 
 import click
 
-from handrail.durations import parse_duration
-from handrail_tui.again import Change, Wish, last_here, take_up
+from handrail.policy import parse_duration
+from handrail_tui.sessions.resume import Change, ResumeRequest, last_here
+from handrail_tui.sessions.resume import resume as open_stored
 
 
 class Raised(click.ParamType[Change]):
@@ -87,25 +88,28 @@ def resume(
         raise click.UsageError("The prompt is empty. Say what to do.")
     recovery = {"recovery": {"enabled": False}} if no_recovery else {}
     said = {"model": model, "base_url": base_url, "approve": approve}
-    wish = Wish(
+    wish = ResumeRequest(
         answer=answer,
         prompt=prompt,
         flags={name: value for name, value in said.items() if value is not None} | recovery,
         bounds={name: change for name, change in bounds.items() if change is not None},
     )
-    return go_on(id, wish, folder=Path.cwd(), plain=plain, as_json=as_json, hold=hold)
+    return resume_session(id, wish, folder=Path.cwd(), plain=plain, as_json=as_json, hold=hold)
 
 
-def go_on(id: str | None, wish: Wish, *, folder: Path, plain: bool, as_json: bool, hold: bool) -> int:
+def resume_session(
+    id: str | None, wish: ResumeRequest, *, folder: Path, plain: bool, as_json: bool, hold: bool
+) -> int:
     """Take a session up, on the screen or in lines, and return the exit code. None: the last one of `folder`."""
     from handrail.session.store import Store
-    from handrail_tui import exit_codes, headless
+    from handrail_tui.lines import exit_codes
+    from handrail_tui.sessions import headless
 
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
-    on_screen = headless.Manner.on_screen() and not (plain or as_json)
-    manner = headless.Manner.of(json=as_json, stream=sys.stdout)
-    again = take_up(
+    on_screen = headless.OutputMode.on_screen() and not (plain or as_json)
+    manner = headless.OutputMode.of(json=as_json, stream=sys.stdout)
+    again = open_stored(
         id if id is not None else last_here(Store(), folder, asking=wish.answer is not None),
         wish,
         attended=on_screen or manner.asks or hold,

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from handrail_tui.options import RunOptions, run_options
+from handrail_tui.sessions.options import RunOptions, run_options
 
 
 @click.command()
@@ -38,8 +38,9 @@ def run(prompt: str | None, again: bool, **said: Any) -> int:
     Exit codes: 0 done, 1 fault, 2 usage, 3 no value, 4 needs a person, 5 provider,
     6 a bound, 7 usage limit, 130 stopped, 129 and 143 interrupted.
     """
-    from handrail_tui import exit_codes, headless, launch
-    from handrail_tui.task import read_task
+    from handrail_tui.lines import exit_codes
+    from handrail_tui.sessions import headless, prepare
+    from handrail_tui.sessions.task import read_task
 
     options = RunOptions(**said)
     if options.json and options.plain:
@@ -47,11 +48,11 @@ def run(prompt: str | None, again: bool, **said: Any) -> int:
     if again:
         return _again(prompt, options)
     task = read_task(prompt)
-    on_screen = headless.Manner.on_screen() and not (options.plain or options.json)
-    manner = headless.Manner.of(json=options.json, stream=sys.stdout)
+    on_screen = headless.OutputMode.on_screen() and not (options.plain or options.json)
+    manner = headless.OutputMode.of(json=options.json, stream=sys.stdout)
     if on_screen or manner.asks:
-        launch.ask_for_trust(options.folder)
-    with launch.prepare(options, attended=on_screen or manner.asks or options.hold) as ready:
+        prepare.ask_for_trust(options.folder)
+    with prepare.prepare(options, attended=on_screen or manner.asks or options.hold) as ready:
         if on_screen:
             return exit_codes.of_run(ready.show(ready.asked(task)))
         return exit_codes.of_run(
@@ -61,21 +62,21 @@ def run(prompt: str | None, again: bool, **said: Any) -> int:
 
 def _again(prompt: str | None, options: RunOptions) -> int:
     """Go on with the last session of the folder, with a new prompt where there is one."""
-    from handrail_tui.again import Change, Wish
-    from handrail_tui.commands.resume import go_on
-    from handrail_tui.task import read_task
+    from handrail_tui.commands.resume import resume_session
+    from handrail_tui.sessions.resume import Change, ResumeRequest
+    from handrail_tui.sessions.task import read_task
 
     if options.schema is not None:
         raise click.UsageError("A session keeps the shape of its value: --schema goes with a new one.")
     task = read_task(prompt) if prompt is not None else None
     flags = options.flags()
     bounds = {name: Change(value) for name, value in flags.pop("bounds", {}).items()}
-    wish = Wish(
+    wish = ResumeRequest(
         prompt=task.prompt if task else None,
         context=task.context if task else None,
         flags=flags,
         bounds=bounds,
     )
-    return go_on(
+    return resume_session(
         None, wish, folder=options.folder, plain=options.plain, as_json=options.json, hold=options.hold
     )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from handrail.errors import ConfigError
-from handrail_tui.lines import Out, safe_json
-from handrail_tui.text import clean_for_terminal, money, one_line, plural
+from handrail_tui.lines.json_lines import Out, safe_json
+from handrail_tui.view.text import clean_for_terminal, money, one_line, plural
 
 if TYPE_CHECKING:
     from handrail.session.records import JournalContents
@@ -38,7 +38,7 @@ def sessions(ctx: click.Context, here: bool, everything: bool, as_json: bool) ->
         return None
     from handrail.clock import RealClock
     from handrail.session.store import Store
-    from handrail_tui import listing
+    from handrail_tui.view import listing
 
     store, now = Store(), RealClock().now()
     folder = str(Path.cwd().resolve())
@@ -57,7 +57,7 @@ def sessions(ctx: click.Context, here: bool, everything: bool, as_json: bool) ->
 
 
 def _row(summary: SessionSummary, now: float) -> tuple[str, ...]:
-    from handrail_tui import listing
+    from handrail_tui.view import listing
 
     stands, title, folder, age, turns, cost = listing.row(summary, now)
     return summary.id, stands, title, folder, f"{age} ago", turns, cost
@@ -77,7 +77,7 @@ def show(id: str, as_json: bool) -> int:
     from handrail.clock import RealClock
     from handrail.session.store import Store
     from handrail.session.summary import summarise
-    from handrail_tui import listing
+    from handrail_tui.view import listing
 
     store = Store()
     path = store.path_of(id)
@@ -92,7 +92,7 @@ def show(id: str, as_json: bool) -> int:
 
 
 def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> list[tuple[str, str]]:
-    from handrail_tui import listing
+    from handrail_tui.view import listing
 
     facts = [
         ("session", summary.id),
@@ -120,7 +120,7 @@ def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> li
 def export(id: str, form: str, output: Path | None) -> int:
     """Write a session to stdout, or to a new file: Markdown for people, its events as JSON lines for programs."""
     from handrail.session.store import Store
-    from handrail_tui.export import as_lines, as_page
+    from handrail_tui.lines.export import as_lines, as_page
 
     contents = Store().read(id)
     lines = as_page(contents) if form == "md" else as_lines(contents)

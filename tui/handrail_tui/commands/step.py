@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import click
 
-from handrail_tui.options import RunOptions, run_options
+from handrail_tui.sessions.options import RunOptions, run_options
 
 TURNS: Final = 8
 """Requests at most where nobody set a bound: a step is small."""
@@ -27,9 +27,10 @@ def step(prompt: str | None, **said: Any) -> int:
     handrail step --schema mytypes:Verdict --tools read,grep "Is tests/checkout flaky?"
     git diff | handrail step --schema review.json "review this" | jq .findings
     """
-    from handrail_tui import exit_codes, headless, launch
-    from handrail_tui.lines import Out, safe_json
-    from handrail_tui.task import read_task
+    from handrail_tui.lines import exit_codes
+    from handrail_tui.lines.json_lines import Out, safe_json
+    from handrail_tui.sessions import headless, prepare
+    from handrail_tui.sessions.task import read_task
 
     options = RunOptions(**said)
     if options.json and options.plain:
@@ -37,16 +38,16 @@ def step(prompt: str | None, **said: Any) -> int:
     if options.schema is None:
         raise click.UsageError("A step needs the shape of its value: --schema FILE.json or module:Type.")
     task = read_task(prompt)
-    manner = headless.Manner.of(json=options.json, stream=sys.stderr)
+    manner = headless.OutputMode.of(json=options.json, stream=sys.stderr)
     if manner.asks:
-        launch.ask_for_trust(options.folder)
-    with launch.prepare(options, attended=manner.asks or options.hold, default_turns=TURNS) as ready:
+        prepare.ask_for_trust(options.folder)
+    with prepare.prepare(options, attended=manner.asks or options.hold, default_turns=TURNS) as ready:
         last = asyncio.run(headless.play(ready.session, ready.asked(task), manner, ready.goodbye))
     if last.type == "run_finished" and last.outcome == "submitted":
         out = Out(sys.stdout)
         out.line(safe_json(last.value, indent=2 if out.terminal else None))
         if out.closed:
-            from handrail_tui import faults
+            from handrail_tui.lines import faults
 
             return faults.reader_went_away()
     return exit_codes.of_run(last)

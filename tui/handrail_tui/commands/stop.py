@@ -13,7 +13,7 @@ def stop(id: str) -> int:
     \b
     handrail stop 1kq0z
     """
-    from handrail_tui.elsewhere import Elsewhere
+    from handrail_tui.sessions.remote import Elsewhere
 
     run = Elsewhere(id, "There is nothing to stop; `handrail sessions show {id}` says how it stands.")
     run.tell("stop")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from handrail import settings
-from handrail.toml_file import short_path
-from handrail_tui.text import one_line
+from handrail._toml import short_path
+from handrail_tui.view.text import one_line
 
 if TYPE_CHECKING:
-    from handrail_tui.theming import Source
+    from handrail_tui.widgets.theming import Source
 
 _SWATCH = ("person", "tool", "decision", "waiting", "needs-you", "accepted", "rejected")
 
@@ -26,7 +26,7 @@ def themes() -> int:
     HANDRAIL_THEME=handrail-light handrail demo   try one
     handrail config edit                          keep one: theme = "handrail-light"
     """
-    from handrail_tui import theming
+    from handrail_tui.widgets import theming
 
     folder = settings.user_file().parent / "themes"
     chosen = settings.load(Path.cwd()).settings.theme or theming.DEFAULT

@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 from handrail.errors import ConfigError
 from handrail.events import RunStarted
 from handrail.session.changes import Change, changes, of_turn, undo
-from handrail_tui.text import clean_for_terminal, one_line, plural
+from handrail_tui.view.text import clean_for_terminal, one_line, plural
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.question import Question

@@ -16,8 +16,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from handrail.events import Ledger
-from handrail_tui.state import ViewState
-from handrail_tui.view import Entry
+from handrail_tui.view.items import Entry
+from handrail_tui.view.state import ViewState
 from handrail_tui.widgets.decisions import clock_time, head
 from handrail_tui.widgets.transcript_items import TONES
 from handrail_tui.widgets.transcript_rows import styled

@@ -19,8 +19,8 @@ from textual.widgets.option_list import Option
 
 from handrail import scenario
 from handrail.errors import ConfigError
-from handrail_tui import opening
-from handrail_tui.text import clean_for_terminal, one_line, plural
+from handrail_tui import navigation
+from handrail_tui.view.text import clean_for_terminal, one_line, plural
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.transcript_rows import styled
 
@@ -101,7 +101,7 @@ class DemosScreen(Screen[None]):
         index = self.query_one(OptionList).highlighted
         if index is not None:
             self.tell("")
-            make = partial(opening.a_demo, self._found[index].path, self.speed)
+            make = partial(navigation.a_demo, self._found[index].path, self.speed)
             cast("Program", self.app).open(make, self.tell)
 
     def action_speed(self, by: int) -> None:

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from handrail_tui.commands_table import BY_NAME
+from handrail_tui.controller.slash_commands import BY_NAME
 from handrail_tui.widgets.footer import KEY_NAMES
 from handrail_tui.widgets.transcript_rows import styled
 
@@ -30,7 +30,7 @@ _TITLES = {
 
 
 class HelpScreen(ModalScreen[None]):
-    """Made from bindings, so that it tells what a person's own keys are."""
+    """SessionSpec from bindings, so that it tells what a person's own keys are."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -17,16 +17,18 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
+from handrail._toml import short_path
 from handrail.clock import Clock
 from handrail.errors import ConfigError
 from handrail.session.store import Store
 from handrail.session.summary import SessionSummary
-from handrail.toml_file import short_path
-from handrail_tui import home_actions, listing, opening
-from handrail_tui.launch import NO_MODEL
-from handrail_tui.program import Opened
+from handrail_tui import navigation
+from handrail_tui.controller import home_actions
+from handrail_tui.program import OpenScreen
 from handrail_tui.screens.help import HelpScreen
-from handrail_tui.text import clean_for_terminal, money, one_line, plural
+from handrail_tui.sessions.prepare import NO_MODEL
+from handrail_tui.view import listing
+from handrail_tui.view.text import clean_for_terminal, money, one_line, plural
 from handrail_tui.widgets.composer import Composer
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.question import Question
@@ -172,7 +174,7 @@ class HomeScreen(Screen[None]):
 
     # Opening ------------------------------------------------------------------------------------------------
 
-    def _open(self, make: Callable[[], Opened], refused: Callable[[str], None] | None = None) -> None:
+    def _open(self, make: Callable[[], OpenScreen], refused: Callable[[str], None] | None = None) -> None:
         self.tell("")
         cast("Program", self.app).open(make, refused or self.tell, self._take_back)
 
@@ -187,16 +189,16 @@ class HomeScreen(Screen[None]):
             return
         if marked.running:
             note = f"Another program runs it now. What it has done so far; {listing.next_step(marked)} reaches it."
-            self._open(partial(opening.to_read, marked.id, note))
+            self._open(partial(navigation.to_read, marked.id, note))
         elif marked.outcome in ("completed", "submitted"):
-            self._open(partial(opening.done, marked.id))
+            self._open(partial(navigation.done, marked.id))
         else:
-            self._open(partial(opening.stored, marked.id))
+            self._open(partial(navigation.stored, marked.id))
 
     @on(Composer.Submitted)
     def _submitted(self, event: Composer.Submitted) -> None:
         event.stop()
-        make = partial(opening.new_run, event.text, self._folder, self.model)
+        make = partial(navigation.new_run, event.text, self._folder, self.model)
         self._open(make, event.refuse)
 
     @on(Composer.Shell)
@@ -274,7 +276,7 @@ class HomeScreen(Screen[None]):
     def action_replay(self) -> None:
         """Watch again what happened in the marked one."""
         if marked := self.sessions.marked:
-            self._open(partial(opening.replayed, marked.id))
+            self._open(partial(navigation.replayed, marked.id))
 
     def action_fork(self) -> None:
         """A new session that begins as the marked one did."""

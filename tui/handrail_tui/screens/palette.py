@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from handrail_tui.port import Mode
-from handrail_tui.screens.run_choices import another_model
-from handrail_tui.screens.run_commands import take_back
+from handrail_tui.controller.choices import another_model
+from handrail_tui.controller.commands import take_back
+from handrail_tui.sessions.session_protocol import Mode
 
 if TYPE_CHECKING:
     from handrail_tui.screens.run import RunScreen

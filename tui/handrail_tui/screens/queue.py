@@ -13,9 +13,9 @@ from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from handrail.events import QueuedMessage
-from handrail_tui.port import SessionPort
-from handrail_tui.state import ViewState
-from handrail_tui.text import one_line
+from handrail_tui.sessions.session_protocol import SessionPort
+from handrail_tui.view.state import ViewState
+from handrail_tui.view.text import one_line
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.transcript_rows import styled
 

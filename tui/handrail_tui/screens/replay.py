@@ -11,10 +11,10 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from handrail.events import Event
-from handrail_tui.replaying import Replay
 from handrail_tui.screens.run import RunScreen
-from handrail_tui.text import clean_for_terminal
-from handrail_tui.widgets.cards.chosen import Chosen
+from handrail_tui.sessions.replay import Replay
+from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets.cards.chosen import Choice
 from handrail_tui.widgets.footer import RunFooter
 from handrail_tui.widgets.replay_bar import ReplayBar
 from handrail_tui.widgets.transcript_rows import styled
@@ -73,8 +73,8 @@ class ReplayScreen(RunScreen):
         for bar in self.query(ReplayBar):
             bar.refresh()
 
-    @on(Chosen)
-    def _only_watched(self, event: Chosen) -> None:
+    @on(Choice)
+    def _only_watched(self, event: Choice) -> None:
         """A card of the past: what is chosen on it changes nothing."""
         event.stop()
         event.prevent_default()

@@ -19,17 +19,16 @@ from textual.widgets import Static
 
 from handrail.events import Event, QueueChanged, RunStarted, ToolFinished
 from handrail.providers.base import Provider
-from handrail_tui.attention import Attention, attention_of
-from handrail_tui.painter import Painter
-from handrail_tui.port import Last, SessionPort
-from handrail_tui.screens.run_actions import RunActions
-from handrail_tui.screens.run_choices import apply_choice
-from handrail_tui.screens.run_commands import run_command
-from handrail_tui.screens.run_shell import ShellLines
-from handrail_tui.screens.run_subjects import facts, needs, subjects
-from handrail_tui.state import Change, ViewState
-from handrail_tui.view import Item
-from handrail_tui.widgets.cards.chosen import Chosen
+from handrail_tui.controller.actions import RunActions
+from handrail_tui.controller.attention import Attention, attention_of
+from handrail_tui.controller.choices import apply_choice
+from handrail_tui.controller.commands import run_command
+from handrail_tui.controller.shell import ShellLines
+from handrail_tui.controller.subjects import facts, needs, subjects
+from handrail_tui.sessions.session_protocol import Last, SessionPort
+from handrail_tui.view.items import Item
+from handrail_tui.view.state import Change, ViewState
+from handrail_tui.widgets.cards.chosen import Choice
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
@@ -38,6 +37,7 @@ from handrail_tui.widgets.header import RunHeader
 from handrail_tui.widgets.reply import warm_up
 from handrail_tui.widgets.search_bar import SearchBar
 from handrail_tui.widgets.status import StatusColumn, StatusLine
+from handrail_tui.widgets.throttle import Painter
 from handrail_tui.widgets.transcript import Transcript
 from handrail_tui.widgets.transcript_rows import styled
 
@@ -266,8 +266,8 @@ class RunScreen(RunActions):
         self.composer.mode = "idle" if not self.session.running else "waiting" if waiting else "running"
         self.refresh_bindings()
 
-    @on(Chosen)
-    def _chosen(self, event: Chosen) -> None:
+    @on(Choice)
+    def _chosen(self, event: Choice) -> None:
         event.stop()
         apply_choice(self, event)
         self.show_cards()

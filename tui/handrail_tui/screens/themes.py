@@ -12,8 +12,8 @@ from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from handrail_tui.text import one_line
-from handrail_tui.theming import Themes
+from handrail_tui.view.text import one_line
+from handrail_tui.widgets.theming import Themes
 
 
 def _sample() -> Content:

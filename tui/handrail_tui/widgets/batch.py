@@ -7,8 +7,8 @@ from typing import Final
 
 from textual.content import Content
 
-from handrail_tui.text import cut_lines, one_line, plural, seconds
-from handrail_tui.view import Batch, Call, CallState, Verdict
+from handrail_tui.view.items import Batch, Call, CallState, Verdict
+from handrail_tui.view.text import cut_lines, one_line, plural, seconds
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.transcript_rows import (
     BAR,

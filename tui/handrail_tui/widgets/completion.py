@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from handrail_tui.commands_table import BY_NAME
+from handrail_tui.controller.slash_commands import BY_NAME
 
 Kind: TypeAlias = Literal["command", "argument", "file"]
 MOST = 50

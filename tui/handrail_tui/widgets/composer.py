@@ -19,8 +19,8 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widgets import OptionList, Static, TextArea
 
-from handrail_tui import commands_table
-from handrail_tui.text import clean_for_terminal
+from handrail_tui.controller import slash_commands
+from handrail_tui.view.text import clean_for_terminal
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.completion import Completion, Trigger, complete, find_trigger
@@ -78,7 +78,7 @@ class Composer(Vertical):
         *,
         history: Iterable[str] = (),
         lone: Mapping[str, str] | None = None,
-        commands: Sequence[str] = tuple(commands_table.BY_NAME),
+        commands: Sequence[str] = tuple(slash_commands.BY_NAME),
         id: str | None = None,
     ) -> None:
         """`root` is where `@` looks for files. `history` holds earlier texts, the newest last.
@@ -176,7 +176,7 @@ class Composer(Vertical):
         self.post_message(message)
 
     def _message(self, text: str, follow_up: bool) -> Message:
-        if parsed := commands_table.parse(text):
+        if parsed := slash_commands.parse(text):
             command, args = parsed
             return self.Command(command.name, args)
         if text.startswith("!"):

@@ -9,8 +9,8 @@ from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import TextArea
 
-from handrail_tui.text import clean_for_terminal
-from handrail_tui.widgets.own_keys import obey
+from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets.key_order import obey
 
 if TYPE_CHECKING:
     from handrail_tui.widgets.composer import Composer

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from textual.content import Content
 
-from handrail_tui.view import Entry
+from handrail_tui.view.items import Entry
 from handrail_tui.widgets.transcript_items import TONES
 from handrail_tui.widgets.transcript_rows import styled
 

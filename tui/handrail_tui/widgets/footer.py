@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
 
-from handrail_tui.state import ViewState
+from handrail_tui.view.state import ViewState
 from handrail_tui.widgets.transcript_rows import styled
 
 KEY_NAMES: Final = {

@@ -7,8 +7,8 @@ from pathlib import PurePath
 from textual.content import Content
 from textual.widget import Widget
 
-from handrail_tui.state import ViewState
-from handrail_tui.text import cut
+from handrail_tui.view.state import ViewState
+from handrail_tui.view.text import cut
 from handrail_tui.widgets.transcript_rows import styled
 
 

@@ -9,7 +9,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from handrail_tui.text import one_line
+from handrail_tui.view.text import one_line
 from handrail_tui.widgets.transcript_rows import styled
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from handrail_tui.state import ViewState
-from handrail_tui.text import one_line
+from handrail_tui.view.state import ViewState
+from handrail_tui.view.text import one_line
 from handrail_tui.widgets.transcript_rows import styled
 
 _MOST = 5

@@ -6,8 +6,8 @@ from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
-from handrail_tui.replaying import Replay
-from handrail_tui.text import countdown
+from handrail_tui.sessions.replay import Replay
+from handrail_tui.view.text import countdown
 from handrail_tui.widgets.transcript_rows import bar, styled
 
 

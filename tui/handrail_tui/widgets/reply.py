@@ -15,7 +15,7 @@ from typing import Final
 
 from textual.content import Content
 
-from handrail_tui.view import Block
+from handrail_tui.view.items import Block
 from handrail_tui.widgets.transcript_rows import INDENT, Row, blank, styled
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")

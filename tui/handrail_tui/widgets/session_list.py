@@ -14,8 +14,8 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from handrail.session.summary import SessionSummary
-from handrail_tui import listing
-from handrail_tui.text import one_line
+from handrail_tui.view import listing
+from handrail_tui.view.text import one_line
 from handrail_tui.widgets.transcript_rows import styled
 
 _WIDE: Final = 96

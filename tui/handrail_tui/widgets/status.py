@@ -9,8 +9,8 @@ from textual.content import Content
 from textual.widget import Widget
 
 from handrail.clock import Clock
-from handrail_tui.state import Phase, ViewState
-from handrail_tui.text import about, count, countdown, money
+from handrail_tui.view.state import Phase, ViewState
+from handrail_tui.view.text import about, count, countdown, money
 from handrail_tui.widgets.decisions import decision_lines
 from handrail_tui.widgets.queue import queue_lines, queue_words
 from handrail_tui.widgets.transcript_rows import bar, beside, styled

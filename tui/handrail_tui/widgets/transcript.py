@@ -29,7 +29,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions
 
-from handrail_tui.view import Compaction, End, Item, Note, Said, Turn
+from handrail_tui.view.items import Compaction, End, Item, Note, Said, Turn
 from handrail_tui.widgets.transcript_items import compaction_rows, end_rows, note_rows, said_rows
 from handrail_tui.widgets.transcript_rows import Look, Row, blank
 from handrail_tui.widgets.transcript_search import Search, item_text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from handrail_tui.text import count, line_count, plural
-from handrail_tui.view import Compaction, End, Level, Note, Said, Tone
+from handrail_tui.view.items import Compaction, End, Level, Note, Said, Tone
+from handrail_tui.view.text import count, line_count, plural
 from handrail_tui.widgets.transcript_rows import (
     BAR,
     INDENT,

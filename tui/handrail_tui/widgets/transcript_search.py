@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handrail_tui.view import Attempt, Call, Compaction, End, Item, Note, Said, Turn
+from handrail_tui.view.items import Attempt, Call, Compaction, End, Item, Note, Said, Turn
 
 
 class Search:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from handrail_tui.text import one_line, plural, seconds
-from handrail_tui.view import Attempt, Block, Turn
+from handrail_tui.view.items import Attempt, Block, Turn
+from handrail_tui.view.text import one_line, plural, seconds
 from handrail_tui.widgets.batch import batch_rows
 from handrail_tui.widgets.reply import ReplyRows
 from handrail_tui.widgets.transcript_rows import (

@@ -40,7 +40,8 @@ __all__ = [
     "ApprovalCard",
     "BoundCard",
     "Card",
-    "Facts",
+    "CardContext",
+    "CardTrigger",
     "FailedCard",
     "FinishedCard",
     "HumanCard",
@@ -48,7 +49,6 @@ __all__ = [
     "RetryCard",
     "Stall",
     "StalledCard",
-    "Subject",
     "Urgency",
     "WaitCard",
     "by_urgency",
@@ -64,7 +64,7 @@ class Stall:
     since: float
 
 
-Subject: TypeAlias = HumanRequested | ApprovalRequested | WaitStarted | Stall | RunFinished
+CardTrigger: TypeAlias = HumanRequested | ApprovalRequested | WaitStarted | Stall | RunFinished
 
 
 class Urgency(IntEnum):
@@ -81,7 +81,7 @@ class Urgency(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CardContext:
     """What cards show beside their subject. Empty or None: it is not shown.
 
     `kept` says in words what of a broken reply stays in view, `advice` what can be done about a failure,
@@ -97,7 +97,7 @@ class Facts:
     idle_timeout_s: float | None = None
 
 
-def urgency(subject: Subject) -> Urgency:
+def urgency(subject: CardTrigger) -> Urgency:
     """How soon a person should see it."""
     match subject:
         case HumanRequested():
@@ -116,20 +116,20 @@ def urgency(subject: Subject) -> Urgency:
             return Urgency.FAILED
 
 
-def by_urgency(subjects: Iterable[Subject]) -> list[Subject]:
+def by_urgency(subjects: Iterable[CardTrigger]) -> list[CardTrigger]:
     """The most urgent first; among equals the oldest."""
     return sorted(subjects, key=lambda subject: (urgency(subject), _since(subject)))
 
 
-def _since(subject: Subject) -> float:
+def _since(subject: CardTrigger) -> float:
     return subject.since if isinstance(subject, Stall) else subject.at
 
 
 def card_for(
-    subject: Subject, clock: Clock, guard: InputGuard | None = None, facts: Facts | None = None
+    subject: CardTrigger, clock: Clock, guard: InputGuard | None = None, facts: CardContext | None = None
 ) -> Card:
     """The card of `subject`."""
-    facts = facts or Facts()
+    facts = facts or CardContext()
     match subject:
         case HumanRequested():
             return HumanCard(subject, clock, guard)

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import ApprovalRequested
-from handrail_tui.text import one_line, plural, reveal
+from handrail_tui.view.text import one_line, plural, reveal
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import Approve

@@ -21,8 +21,8 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from handrail.clock import Clock
-from handrail_tui.text import plural
-from handrail_tui.widgets.cards.chosen import Chosen
+from handrail_tui.view.text import plural
+from handrail_tui.widgets.cards.chosen import Choice
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import CardInput, Countdown, styled
 
@@ -255,7 +255,7 @@ class Card(Vertical, can_focus=True):
             return ""
         return self._typing[0].value
 
-    def choose(self, choice: Chosen) -> None:
+    def choose(self, choice: Choice) -> None:
         """Say what the person chose."""
         self.post_message(choice)
 

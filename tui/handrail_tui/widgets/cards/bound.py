@@ -15,7 +15,7 @@ from textual.widgets import Static
 from handrail.clock import Clock
 from handrail.events import RunFinished
 from handrail.policy import Bounds
-from handrail_tui.text import clean_for_terminal, count, cut_lines, money, one_line, plural, seconds
+from handrail_tui.view.text import clean_for_terminal, count, cut_lines, money, one_line, plural, seconds
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import BoundKind, Finish, RaiseBound
 from handrail_tui.widgets.cards.guard import InputGuard

@@ -1,6 +1,6 @@
 """What a person chose on a card. Cards post these; the run screen turns them into commands of a session.
 
-`@on(Chosen)` takes all of them; no card touches a session.
+`@on(Choice)` takes all of them; no card touches a session.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from textual.message import Message
 BoundKind: TypeAlias = Literal["max_turns", "max_attempts", "deadline_s", "max_total_tokens", "max_cost"]
 
 
-class Chosen(Message):
+class Choice(Message):
     """The base of all choices."""
 
 
 @dataclass
-class Approve(Chosen):
+class Approve(Choice):
     """An approval was answered (rule H5). `text` is the word to the model, `pattern` what was allowed."""
 
     id: str
@@ -28,7 +28,7 @@ class Approve(Chosen):
 
 
 @dataclass
-class Answer(Chosen):
+class Answer(Choice):
     """A question was answered (rule H3). A secret `text` stays out of logs and of `repr`."""
 
     id: str
@@ -38,32 +38,32 @@ class Answer(Chosen):
 
 
 @dataclass
-class SkipWait(Chosen):
+class SkipWait(Choice):
     """Ask the provider now instead of waiting for a limit to end (rule U8)."""
 
 
 @dataclass
-class RetryNow(Chosen):
+class RetryNow(Choice):
     """Ask again at once: a pause before a retry, a stalled stream, or a failure for good."""
 
 
 @dataclass
-class GoOnWaiting(Chosen):
+class GoOnWaiting(Choice):
     """A stalled stream may take its time."""
 
 
 @dataclass
-class AnotherModel(Chosen):
+class AnotherModel(Choice):
     """Choose another model, then go on."""
 
 
 @dataclass
-class EditKey(Chosen):
+class EditKey(Choice):
     """Set another key for the provider."""
 
 
 @dataclass
-class RaiseBound(Chosen):
+class RaiseBound(Choice):
     """Let the run go on with a bound that is `amount` higher, in the bound's own unit."""
 
     kind: BoundKind
@@ -71,15 +71,15 @@ class RaiseBound(Chosen):
 
 
 @dataclass
-class Finish(Chosen):
+class Finish(Choice):
     """Leave it at that: the run stays as it ended, nothing more is asked of it."""
 
 
 @dataclass
-class Close(Chosen):
+class Close(Choice):
     """The card has been read. Its host takes it away; nobody else needs to know."""
 
 
 @dataclass
-class Stop(Chosen):
+class Stop(Choice):
     """Stop the run."""

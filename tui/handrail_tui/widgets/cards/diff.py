@@ -6,7 +6,7 @@ import re
 
 from textual.content import Content
 
-from handrail_tui.text import clean_for_terminal, cut_lines, plural
+from handrail_tui.view.text import clean_for_terminal, cut_lines, plural
 from handrail_tui.widgets.cards.parts import styled
 
 MOST_ROWS = 1_000

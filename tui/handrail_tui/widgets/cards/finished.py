@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import RunFinished
-from handrail_tui import wording
-from handrail_tui.text import count, money, one_line, plural, seconds
+from handrail_tui.view import wording
+from handrail_tui.view.text import count, money, one_line, plural, seconds
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import Close
 from handrail_tui.widgets.cards.guard import InputGuard

@@ -11,7 +11,7 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from handrail.clock import Clock
-from handrail_tui.widgets.cards import Card, Facts, Subject, by_urgency, card_for
+from handrail_tui.widgets.cards import Card, CardContext, CardTrigger, by_urgency, card_for
 from handrail_tui.widgets.cards.chosen import Close
 from handrail_tui.widgets.cards.guard import InputGuard
 
@@ -39,8 +39,8 @@ class CardHost(Vertical):
         self._clock = clock
         self.guard = guard or InputGuard()
         self.card: Card | None = None
-        self._subject: Subject | None = None
-        self._put_away: Subject | None = None
+        self._subject: CardTrigger | None = None
+        self._put_away: CardTrigger | None = None
         self._home: Widget | None = None
         self._composer: _Composer | None = None
         self._bare = True
@@ -52,7 +52,7 @@ class CardHost(Vertical):
         """Where the keyboard goes when a card that had it is gone; and who takes letters no card wants."""
         self._home, self._composer = widget, composer
 
-    def show(self, subjects: Iterable[Subject], facts: Facts | None = None) -> Card | None:
+    def show(self, subjects: Iterable[CardTrigger], facts: CardContext | None = None) -> Card | None:
         """Bring the card in line with what is open now."""
         waiting = by_urgency(subject for subject in subjects if subject is not self._put_away)
         subject = waiting[0] if waiting else None
@@ -67,7 +67,7 @@ class CardHost(Vertical):
                 self.card.repaint()
         return self.card
 
-    def _swap(self, subject: Subject | None, facts: Facts | None) -> None:
+    def _swap(self, subject: CardTrigger | None, facts: CardContext | None) -> None:
         old, focused = self.card, self.app.focused
         self._subject = subject
         self.card = card_for(subject, self._clock, self.guard, facts) if subject is not None else None

@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import HumanKind, HumanRequested
-from handrail_tui.text import clean_for_terminal, countdown, cut_lines, one_line, reveal
+from handrail_tui.view.text import clean_for_terminal, countdown, cut_lines, one_line, reveal
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import Answer
 from handrail_tui.widgets.cards.guard import InputGuard

@@ -14,8 +14,8 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
-from handrail_tui.text import clean_for_terminal
-from handrail_tui.widgets.own_keys import obey
+from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets.key_order import obey
 
 _DAY_S = 86_400.0
 

@@ -9,7 +9,7 @@ from textual.content import Content
 
 from handrail.clock import Clock
 from handrail.events import WaitStarted
-from handrail_tui.text import countdown, one_line
+from handrail_tui.view.text import countdown, one_line
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import RetryNow, Stop
 from handrail_tui.widgets.cards.guard import InputGuard

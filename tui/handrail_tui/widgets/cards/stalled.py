@@ -11,7 +11,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.clock import Clock
-from handrail_tui.text import countdown, seconds
+from handrail_tui.view.text import countdown, seconds
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import GoOnWaiting, RetryNow, Stop
 from handrail_tui.widgets.cards.guard import InputGuard

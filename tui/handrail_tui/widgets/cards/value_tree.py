@@ -12,7 +12,7 @@ from textual.color import Color
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
-from handrail_tui.text import one_line, plural
+from handrail_tui.view.text import one_line, plural
 
 MOST_CHILDREN = 200
 """Children of one node that are shown; how many more there are stands below them."""

@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import WaitStarted
-from handrail_tui.text import clean_for_terminal, cut_lines, one_line
+from handrail_tui.view.text import clean_for_terminal, cut_lines, one_line
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import AnotherModel, SkipWait, Stop
 from handrail_tui.widgets.cards.guard import InputGuard

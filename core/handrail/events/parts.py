@@ -1,0 +1,91 @@
+"""Parts of events: small plain data that several of them carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from handrail.clock import from_rfc3339, to_rfc3339
+
+Moment: TypeAlias = Annotated[
+    float,
+    BeforeValidator(from_rfc3339),
+    PlainSerializer(to_rfc3339, return_type=str, when_used="json"),
+]
+"""Seconds since the epoch in memory, RFC 3339 UTC with milliseconds on a wire."""
+
+
+Decision: TypeAlias = Literal["continue", "retry", "resume", "wait", "compact", "ask", "finish"]
+Reason: TypeAlias = str
+"""truncated, paused, transient, empty, tool-tail, overflow, usage-limit, human; for finish the class or outcome."""
+
+Outcome: TypeAlias = Literal[
+    "completed",
+    "submitted",
+    "invalid-submissions",
+    "cancelled",
+    "human-required",
+    "budget",
+    "turn-limit",
+    "usage-limit",
+    "provider",
+    "no-submit",
+]
+HumanKind: TypeAlias = Literal[
+    "captcha", "login", "2fa", "payment", "permission", "physical", "decision", "information", "other"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong with a submission. `path` is dotted (`items.0.name`), empty for the whole."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A text in force: the system prompt, or AGENTS.md of the project. `path` says where it stands."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedMessage:
+    """A message of a person that was not delivered yet."""
+
+    id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallInfo:
+    """A call as the batch shows it. `title` is one line: a path, a command."""
+
+    id: str
+    name: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """What recovery has spent in this user request (rule R11).
+
+    `retries`, `polls` and `unbroken` (requests of recovery) belong to one unbroken failure, as does `limited_since`,
+    the moment of its first usage limit; a good reply clears them. `tail` says that the one question after a terminating
+    batch was asked (rule R6).
+    """
+
+    continues: int = 0
+    resumes: int = 0
+    retries: int = 0
+    polls: int = 0
+    guided_waits: int = 0
+    compactions: int = 0
+    unbroken: int = 0
+    limited_since: Moment | None = None
+    tail: bool = False

@@ -1,0 +1,296 @@
+"""Reads a streamed reply of the Responses protocol.
+
+A reply is a list of output items: messages, reasoning, function calls, and tools that the provider runs by
+itself, which are not ours. Servers differ in how they name an item (id, index, neither; some change the id on
+the way) and in what they leave out. So an item is found by whatever its events have in common, and what only
+the end of an item or of the reply carries is filled in there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+
+from handrail.clock import Clock
+from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
+from handrail.providers.assemble import Kind, OpenBlock, OpenBlocks
+from handrail.providers.base import ModelInfo, Part, Request
+from handrail.providers.http import Wire, bearer
+from handrail.providers.responses_request import ResponsesQuirks, output_cap, responses_body
+from handrail.providers.streaming import count, fault, items, mapping, read_reply, tells_error, words
+
+STATUSES = {
+    "invalid_prompt": 400,
+    "invalid_request_error": 400,
+    "context_length_exceeded": 400,
+    "authentication_error": 401,
+    "rate_limit_exceeded": 429,
+    "server_error": 500,
+}
+
+# type of event: (type of its item, part of the item, field with the part's number, field with its whole text)
+_PIECES = {
+    "response.output_text": ("message", "text", "content_index", "text"),
+    "response.refusal": ("message", "refusal", "content_index", "refusal"),
+    "response.reasoning_summary_text": ("reasoning", "summary", "summary_index", "text"),
+    "response.reasoning_text": ("reasoning", "content", "content_index", "text"),
+    "response.function_call_arguments": ("function_call", "arguments", "", "arguments"),
+}
+_STATUS = ("completed", "incomplete", "failed", "cancelled")
+_ENDS = tuple(f"response.{status}" for status in _STATUS)
+_KINDS: Mapping[str, Kind] = {"message": "text", "reasoning": "thinking"}
+
+
+@dataclass(slots=True, eq=False)
+class _Item:
+    """An output item. Its first part takes the block that it began with, so that the order is kept."""
+
+    type: str
+    number: int
+    names: set[str]
+    first: OpenBlock
+    parts: dict[tuple[str, int], OpenBlock] = field(default_factory=dict)
+
+
+class ResponsesReader:
+    """Folds the events of one reply.
+
+    `cap` is the output asked for, in tokens: some servers call a reply that hit it completed. A raw chain of
+    thought is told while it streams. In a reply that ended well it does not count as readable thinking and
+    goes back to its model only; in one that did not it stays as text, for the checkpoint (rule R8).
+    """
+
+    terminal = "response.completed"
+
+    def __init__(self, model: str, cap: int | None = None) -> None:
+        self.done = False
+        self._cap = cap
+        self._blocks = OpenBlocks(model)
+        self._items: list[_Item] = []
+        self._by_name: dict[str, _Item] = {}
+        self._by_index: dict[int, _Item] = {}
+        self._raw: list[OpenBlock] = []
+        self._usage: Usage | None = None
+        self._refused = False
+        self._cut: str | None = None
+
+    def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
+        """What one event adds. Raises StreamFault for an error told in the stream."""
+        kind = words(event.get("type"))
+        stem, _, last = kind.rpartition(".")
+        if stem in _PIECES and last in ("delta", "done"):
+            return self._piece(event, stem, last)
+        if kind == "response.output_item.added":
+            return self._open(mapping(event.get("item")), count(event.get("output_index")))[1]
+        if kind == "response.output_item.done":
+            return self._item_done(event)
+        if kind in _ENDS:
+            return self._end(mapping(event.get("response")), kind.removeprefix("response."))
+        if tells_error(event):
+            raise fault(event, STATUSES)
+        return ()
+
+    def whole(self, body: Mapping[str, Any]) -> Iterable[Part]:
+        """The same for a server that answers with one response and no stream."""
+        if body.get("status") in _STATUS:
+            return self._end(body, "completed")
+        if tells_error(body):
+            raise fault(body, STATUSES)
+        return ()
+
+    def message(self, failure: Failure | None) -> AssistantMessage:
+        """The reply as far as it came, an error when there is a failure."""
+        reason, detail = self._stop()
+        if failure:
+            reason, detail = "error", None
+        for block in self._raw:
+            block.hidden = reason in ("stop", "tool_use")
+        return self._blocks.message(reason, usage=self._usage, stop_detail=detail, failure=failure)
+
+    def _stop(self) -> tuple[StopReason, str | None]:
+        calls = self._blocks.calls
+        if self._cut is not None:
+            return ("refusal" if self._cut == "content_filter" else "length"), self._cut
+        if self._refused:
+            return "refusal", "refusal"
+        capped = self._cap is not None and self._usage is not None and self._usage.output >= self._cap
+        if capped and (not calls or any(call.error for call in calls)):
+            return "length", "max_output_tokens"
+        return ("tool_use" if calls else "stop"), "completed" if self.done else None
+
+    def _piece(self, event: Mapping[str, Any], stem: str, last: str) -> list[Part]:
+        item_type, part, number, whole = _PIECES[stem]
+        item = self._find(event, item_type)
+        if item is None and item_type == "function_call":
+            return []  # without a name it cannot be called; the end of the item brings it whole
+        if item is None:
+            given = {"type": item_type, "id": event.get("item_id")}
+            item, _ = self._open(given, count(event.get("output_index")))
+        block = self._part(item, part, count(event.get(number)) or 0)
+        if last == "delta":
+            return block.add(words(event.get("delta")))
+        return block.settle(words(event.get(whole)))
+
+    def _find(self, event: Mapping[str, Any], item_type: str) -> _Item | None:
+        """The item of a piece: by its name, else by its index, else the last one of its type."""
+        index = count(event.get("output_index"))
+        known = [self._by_name.get(words(event.get("item_id")))]
+        known += reversed(self._items) if index is None else [self._by_index.get(index)]
+        return next((item for item in known if item is not None and item.type == item_type), None)
+
+    def _open(self, given: Mapping[str, Any], index: int | None) -> tuple[_Item, list[Part]]:
+        item_type, number = words(given.get("type")), len(self._items)
+        parts: list[Part] = []
+        if item_type == "function_call":
+            id = words(given.get("call_id")) or words(given.get("id"))
+            first, parts = self._blocks.call((number,), id, words(given.get("name")))
+        else:
+            first = self._blocks.open((number,), _KINDS.get(item_type, "other"))
+        item = _Item(item_type, number, _names(given), first)
+        self._items.append(item)
+        self._by_name |= dict.fromkeys(item.names, item)
+        if index is not None:
+            self._by_index[index] = item
+        return item, parts
+
+    def _part(self, item: _Item, part: str, number: int) -> OpenBlock:
+        if part == "refusal":
+            self._refused = True
+        key = (part, number)
+        if key not in item.parts:
+            more = (item.number, *key)
+            item.parts[key] = self._blocks.open(more, item.first.kind) if item.parts else item.first
+            if part == "content":
+                self._raw.append(item.parts[key])
+        return item.parts[key]
+
+    def _item_done(self, event: Mapping[str, Any]) -> list[Part]:
+        given, index = mapping(event.get("item")), count(event.get("output_index"))
+        known = [self._by_name.get(name) for name in _names(given)]
+        known += [] if index is None else [self._by_index.get(index)]
+        for item in known:
+            if item is not None and item.type == given.get("type"):
+                return self._settle(item, given)
+        item, parts = self._open(given, index)
+        return parts + self._settle(item, given)
+
+    def _settle(self, item: _Item, given: Mapping[str, Any]) -> list[Part]:
+        """Fill in what the whole item holds and its pieces did not."""
+        parts: list[Part] = []
+        if item.type == "function_call":
+            item.first.id = item.first.id or words(given.get("call_id"))
+            item.first.name = item.first.name or words(given.get("name"))
+            return self._part(item, "arguments", 0).settle(words(given.get("arguments")))
+        if item.type not in _KINDS:
+            return parts
+        for number, piece in enumerate(items(given.get("content"))):
+            if text := words(piece.get("text")):
+                part = "text" if item.type == "message" else "content"
+                parts += self._part(item, part, number).settle(text)
+            if refusal := words(piece.get("refusal")):
+                parts += self._part(item, "refusal", number).settle(refusal)
+        for number, piece in enumerate(items(given.get("summary"))):
+            if text := words(piece.get("text")):
+                parts += self._part(item, "summary", number).settle(text)
+        if item.type == "reasoning":
+            item.first.signature = _seal(given) or item.first.signature
+        return parts
+
+    def _end(self, response: Mapping[str, Any], status: str) -> list[Part]:
+        if response.get("status") in _STATUS:
+            status = response["status"]
+        self._usage = _usage(mapping(response.get("usage"))) or self._usage
+        parts = self._fill(items(response.get("output")))
+        if status in ("failed", "cancelled"):
+            error = response.get("error") or {"message": f"the response was {status}"}
+            raise fault({"error": error}, STATUSES)
+        if status == "incomplete":
+            reason = words(mapping(response.get("incomplete_details")).get("reason"))
+            self._cut = clean(reason) or "incomplete"
+        self.done = True
+        return parts
+
+    def _fill(self, output: list[Mapping[str, Any]]) -> list[Part]:
+        """Match the final list with what was seen, by name, else by type and order; add what was not seen."""
+        left = list(self._items)
+        pairs: list[tuple[Mapping[str, Any], _Item | None]] = []
+        for given in output:
+            names = _names(given)
+            seen = next((i for i in left if i.names & names and i.type == given.get("type")), None)
+            if seen is not None:
+                left.remove(seen)
+            pairs.append((given, seen))
+        parts: list[Part] = []
+        for given, seen in pairs:
+            if seen is None:
+                seen = next((i for i in left if i.type == given.get("type")), None)
+                if seen is not None:
+                    left.remove(seen)
+                else:
+                    seen, opened = self._open(given, None)
+                    parts += opened
+            parts += self._settle(seen, given)
+        return parts
+
+
+def _names(given: Mapping[str, Any]) -> set[str]:
+    return {name for key in ("id", "call_id") if (name := words(given.get(key)))}
+
+
+def _seal(given: Mapping[str, Any]) -> str | None:
+    """A reasoning item as its maker wants it back, in one opaque string; None if it holds nothing."""
+    kept = {key: given[key] for key in ("id", "summary", "content", "encrypted_content") if given.get(key)}
+    if "encrypted_content" not in kept and "content" not in kept:
+        return None
+    return json.dumps({"type": "reasoning", "id": "", "summary": [], **kept}, ensure_ascii=False)
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
+    read, written = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
+    if read is None and written is None:
+        return None
+    details = mapping(usage.get("input_tokens_details"))
+    cached, stored = count(details.get("cached_tokens")) or 0, count(details.get("cache_write_tokens")) or 0
+    return Usage(max(0, (read or 0) - cached - stored), written or 0, cached, stored)
+
+
+PATH = "responses"
+
+
+class OpenAIResponses(Wire):
+    """A model behind `POST {base_url}/responses`. The base URL includes `/v1`.
+
+    `api_key` None sends no key; `headers` are sent beside our own. Raises ValueError for a base URL or a header
+    that cannot be used.
+    """
+
+    def __init__(
+        self,
+        model: ModelInfo,
+        *,
+        base_url: str,
+        api_key: str | None = None,
+        quirks: ResponsesQuirks | None = None,
+        clock: Clock | None = None,
+        headers: Mapping[str, str] | None = None,
+        client: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._quirks = quirks or ResponsesQuirks()
+        super().__init__(
+            model,
+            base_url=base_url.rstrip("/").removesuffix(f"/{PATH}"),
+            own=bearer(api_key),
+            clock=clock,
+            headers=headers,
+            client=client,
+        )
+
+    def stream(self, request: Request) -> AsyncGenerator[Part, None]:
+        """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
+        body = responses_body(self._model, request, self._quirks)
+        reader = ResponsesReader(self._model.name, output_cap(self._model, request))
+        return read_reply(self._http, PATH, body, reader)

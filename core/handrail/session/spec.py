@@ -1,0 +1,101 @@
+"""What the header of a kept session says, so that the session can be made again and gone on with (rules J4, J5).
+
+Bounds, recovery's settings and what was changed in mid-run are not here: they come from the session's events. A key
+is never here: it is looked up anew each time.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from handrail._version import __version__
+from handrail.errors import ConfigError
+from handrail.output.types import Output, load_output, make_output
+from handrail.settings import Settings
+
+SETTINGS: Final = ("model", "api", "base_url", "max_output", "effort", "approve", "tools", "system")
+"""The settings that a session is made by, and made again by."""
+
+
+class OutputSpec(BaseModel):
+    """What a run must end with: a JSON Schema itself, or a type (`module:Type`) that is looked up from a folder."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_: Annotated[dict[str, Any] | None, Field(alias="schema")] = None
+    type: str | None = None
+    folder: str = ""
+
+    @classmethod
+    def named(cls, spec: str, folder: Path) -> OutputSpec:
+        """The shape that `spec` names, as `load_output` takes it. A file may change or go: its schema is kept."""
+        if spec.endswith(".json") or (folder / spec).is_file():
+            return cls.model_validate({"schema": json.loads((folder / spec).read_text("utf-8-sig"))})
+        return cls(type=spec, folder=str(folder))
+
+    def output(self) -> Output[Any]:
+        """The output again. Raises OutputError when the type cannot be found any more."""
+        if self.schema_ is not None:
+            return make_output(self.schema_)
+        return load_output(self.type or "", Path(self.folder))
+
+
+class SessionSpec(BaseModel):
+    """How a session was made. `settings` holds those of `SETTINGS` that were set."""
+
+    model_config = ConfigDict(frozen=True)
+
+    version: str = __version__
+    cwd: str = ""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    shape: OutputSpec | None = None
+
+    @classmethod
+    def by(cls, chosen: Settings, model: str, cwd: Path, shape: OutputSpec | None) -> SessionSpec:
+        """What is kept of a session that works in `cwd`. `model` is the one that the settings came to."""
+        said = chosen.model_dump(mode="json", include=set(SETTINGS), exclude_none=True)
+        said["model"] = model
+        if chosen.base_url is not None:
+            said["base_url"] = without_credentials(chosen.base_url)
+        if chosen.system is not None:
+            said["system"] = str(Path(chosen.system).expanduser().absolute())
+        return cls(cwd=str(cwd), settings=said, shape=shape)
+
+    def meta(self) -> dict[str, Any]:
+        """The header's `meta`."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+def made(meta: Mapping[str, Any], session: str) -> SessionSpec:
+    """How the session with this header was made. Raises ConfigError when the header does not say it."""
+    try:
+        return SessionSpec.model_validate(meta)
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"])
+        raise ConfigError(
+            f"session {session}: its header does not say how it was made ('{where}'). It can be shown and exported."
+        ) from None
+
+
+def without_credentials(url: str) -> str:
+    """`url` without a user's name and password in it."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def secrets_in(headers: Mapping[str, str], url: str) -> Iterator[str]:
+    """What authorizes in the headers and the address of each request is a key too (rule J5)."""
+    for name, value in headers.items():
+        if name.lower() in _AUTHORIZES or name.lower().endswith(("-key", "-token", "-secret")):
+            yield value.removeprefix("Bearer ").strip()
+    if password := urlsplit(url).password:
+        yield from {password, unquote(password)}
+
+
+_AUTHORIZES: Final = frozenset({"authorization", "proxy-authorization", "cookie"})

@@ -1,0 +1,104 @@
+"""What can be opened from a list: a new run, a stored session, a demo. SessionSpec in a thread; raises ConfigError."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from handrail.errors import ConfigError
+from handrail_tui.program import OpenScreen
+from handrail_tui.screens.run import RunScreen
+
+if TYPE_CHECKING:
+    from handrail.events import Event
+    from handrail_tui.sessions.prepare import Begin, PreparedSession
+
+
+def new_run(prompt: str, folder: Path, model: str | None = None) -> OpenScreen:
+    """A run of `prompt` in `folder`, by the settings; `model` instead of theirs."""
+    from handrail_tui.sessions import prepare
+    from handrail_tui.sessions.options import RunOptions
+    from handrail_tui.sessions.task import Task
+
+    options = RunOptions(cwd=str(folder), model=model)
+    try:
+        ready = prepare.prepare(options, attended=True)
+    except click.UsageError as error:
+        raise ConfigError(error.format_message()) from error
+    return _opened(ready, ready.asked(Task(prompt)))
+
+
+def stored(id: str) -> OpenScreen:
+    """A stored session, gone on with as it stands; one that is done is opened to read and to ask for more."""
+    from handrail_tui.sessions.resume import ResumeRequest, resume
+
+    again = resume(id, ResumeRequest(wait=True), attended=True)
+    return _opened(again.launch, None if again.waits else again.begin, again.past.events)
+
+
+def done(id: str) -> OpenScreen:
+    """A session that is done: to read, and to ask for more where its model can be reached."""
+    try:
+        return stored(id)
+    except ConfigError as error:
+        return to_read(id, f"To read only. {error}")
+
+
+def to_read(id: str, note: str) -> OpenScreen:
+    """What a session has done so far; `note` says why nothing can be asked."""
+    from handrail.session.store import Store
+    from handrail_tui.screens.replay import ReplayScreen
+
+    events = list(Store().read(id).events())
+    return OpenScreen(
+        lambda: ReplayScreen(events, plays=False, note=note, home=str(Path.home()), returns=True)
+    )
+
+
+def a_demo(file: Path, speed: float) -> OpenScreen:
+    """A scenario, played `speed` times as fast for somebody who watches."""
+    from handrail import scenario
+    from handrail_tui.commands.demo import demo_in
+    from handrail_tui.sessions.task import Task
+
+    with ExitStack() as stack:
+        chosen = scenario.load(file)
+        ready = stack.enter_context(demo_in(chosen, speed))
+        return _opened(ready, ready.asked(Task(chosen.prompt)), closing=stack.pop_all())
+
+
+def replayed(id: str) -> OpenScreen:
+    """A stored session, to be watched again."""
+    from handrail.session.store import Store
+    from handrail_tui.screens.replay import ReplayScreen
+    from handrail_tui.sessions.replay import recorded
+
+    events = recorded(Store().read(id))
+    return OpenScreen(lambda: ReplayScreen(events, home=str(Path.home()), returns=True))
+
+
+def _opened(
+    launch: PreparedSession, begin: Begin | None, past: Sequence[Event] = (), closing: ExitStack | None = None
+) -> OpenScreen:
+    """`closing` is what goes with it, besides its journal."""
+
+    def close() -> None:
+        with closing or ExitStack():
+            launch.close()
+
+    def screen() -> RunScreen:
+        return RunScreen(
+            launch.session,
+            begin=begin,
+            past=past,
+            home=str(Path.home()),
+            journal=launch.journal,
+            make_provider=launch.provider_named,
+            returns=True,
+        )
+
+    return OpenScreen(screen, close)

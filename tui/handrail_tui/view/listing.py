@@ -1,0 +1,121 @@
+"""Sessions as a list shows them: those that need a person first. Pure: summaries in, order and words out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from handrail._toml import short_path
+from handrail.clock import to_rfc3339
+from handrail.session.summary import SessionSummary
+from handrail_tui.view.text import about, join, money, one_line, plural
+
+_ORDER: Final = ("needs_you", "waiting", "running", "interrupted", "finished", "unreadable")
+_DAY_S: Final = 86_400.0
+_ENDS: Final = {
+    "completed": "done",
+    "submitted": "done",
+    "cancelled": "stopped",
+    "human-required": "needs you",
+    "budget": "budget spent",
+    "turn-limit": "turn limit",
+    "usage-limit": "usage limit",
+    "provider": "provider failed",
+    "no-submit": "no value",
+    "invalid-submissions": "no valid value",
+}
+
+
+def ordered(summaries: Iterable[SessionSummary]) -> list[SessionSummary]:
+    """By state, those that need a person first; the newest first within one."""
+    return sorted(summaries, key=lambda s: (_ORDER.index(s.state), -s.last, s.id))
+
+
+def state(summary: SessionSummary, now: float) -> str:
+    """How a session stands, in a few words: `needs you`, `waiting until 14:05`, `running elsewhere`, `done`."""
+    held = "running" if summary.running else ""
+    match summary.state:
+        case "needs_you":
+            return join(["needs you", held], ", ")
+        case "waiting" if summary.until is not None:
+            return join([f"waiting until {clock_time(summary.until, now)}", held], ", ")
+        case "running":
+            return "running elsewhere"
+        case "finished":
+            end = _ENDS.get(summary.outcome or "", one_line(summary.outcome or "", 20))
+            until = summary.until
+            return f"{end} until {clock_time(until, now)}" if until is not None and until > now else end
+        case other:
+            return other
+
+
+def clock_time(moment: float, now: float) -> str:
+    """A moment as people of this place say it: the time, with the day when it is not today's."""
+    when = datetime.fromtimestamp(moment)
+    return f"{when:%H:%M}" if when.date() == datetime.fromtimestamp(now).date() else f"{when:%d %b %H:%M}"
+
+
+def age(summary: SessionSummary, now: float) -> str:
+    """How long ago the last thing happened: `8 s`, `3 min`, `5 h`, `2 days`."""
+    passed = max(0.0, now - summary.last)
+    return about(round(passed)) if passed < 3570 else _long(passed)
+
+
+def _long(passed: float) -> str:
+    return f"{passed / 3600:.0f} h" if passed < _DAY_S else plural(round(passed / _DAY_S), "day")
+
+
+def row(summary: SessionSummary, now: float) -> tuple[str, str, str, str, str, str]:
+    """State, title, folder, age, turns, cost: the columns of a list."""
+    return (
+        state(summary, now),
+        one_line(summary.title, 60) or "(no prompt)",
+        one_line(short_path(Path(summary.cwd)), 40) if summary.cwd else "",
+        age(summary, now),
+        plural(summary.turns, "turn"),
+        money(summary.cost) if summary.cost is not None else "",
+    )
+
+
+def next_step(summary: SessionSummary) -> str:
+    """The command that a person would give next."""
+    if summary.running:
+        return f'handrail answer {summary.id} "…"' if summary.needs else f"handrail stop {summary.id}"
+    outcome = "human-required" if summary.needs else summary.outcome
+    return going_on(summary.id, outcome) or f'handrail resume {summary.id} --prompt "…"'
+
+
+def going_on(id: str, outcome: str | None) -> str:
+    """The command that goes on with a run that ended so, None for one that was interrupted; empty when it is done."""
+    match outcome:
+        case "completed" | "submitted":
+            return ""
+        case "human-required":
+            return f'handrail resume {id} --answer "…"'
+        case "turn-limit":
+            return f"handrail resume {id} --max-turns +10"
+        case _:
+            return f"handrail resume {id}"
+
+
+def to_json(summary: SessionSummary) -> dict[str, Any]:
+    """A session as a script reads it. Moments are RFC 3339; null where something does not apply."""
+    return {
+        "id": summary.id,
+        "state": summary.state,
+        "running": summary.running,
+        "title": summary.title,
+        "cwd": summary.cwd,
+        "model": summary.model,
+        "started": to_rfc3339(summary.started),
+        "last": to_rfc3339(summary.last),
+        "outcome": summary.outcome,
+        "until": to_rfc3339(summary.until) if summary.until is not None else None,
+        "needs": summary.needs,
+        "turns": summary.turns,
+        "cost": summary.cost,
+        "parent": summary.parent,
+        "journal": str(summary.path),
+    }
