@@ -175,7 +175,7 @@ class Settings(_Settings):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SettingsSource:
     """One place that settings came from. `text` is a file's text, None for the environment and flags."""
 
     name: str
@@ -194,11 +194,11 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedSettings:
     """The settings in force and where they came from. `held_back`: keys of an untrusted project's file."""
 
     settings: Settings
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SettingsSource, ...] = ()
     held_back: tuple[str, ...] = ()
 
 
@@ -214,7 +214,7 @@ def project_file(cwd: Path) -> Path | None:
 
 def load(
     cwd: Path, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
-) -> Loaded:
+) -> LoadedSettings:
     """The settings for a run in `cwd`: the person's file, the project's, variables, `flags` (nested by key).
 
     Raises ConfigError that names each wrong key and value, with its place, of the first source that has one.
@@ -227,27 +227,27 @@ def load(
         refused = NEVER_FROM_A_PROJECT if trusted else NEVER_FROM_A_PROJECT | NEEDS_TRUST
         held_back = tuple(sorted(refused & shared.data.keys()))
         kept = {key: value for key, value in shared.data.items() if key not in refused}
-        sources.append(Source(shared.name, kept, shared.text))
+        sources.append(SettingsSource(shared.name, kept, shared.text))
     variables = from_environment(os.environ if env is None else env, Settings)
-    sources.append(_checked(Source("environment", variables)))
-    sources.append(_checked(Source("command line", dict(flags or {}))))
+    sources.append(_checked(SettingsSource("environment", variables)))
+    sources.append(_checked(SettingsSource("command line", dict(flags or {}))))
     merged: dict[str, Any] = {}
     for source in sources:
         merged = _merge(merged, source.data)
     in_force = tuple(source for source in sources if source.data)
-    return Loaded(Settings.model_validate(merged), in_force, held_back)
+    return LoadedSettings(Settings.model_validate(merged), in_force, held_back)
 
 
-def _file(path: Path) -> Source:
+def _file(path: Path) -> SettingsSource:
     if not path.exists():
-        return Source(short_path(path), {}, "")
+        return SettingsSource(short_path(path), {}, "")
     data, text = read_toml(path)
-    return Source(short_path(path), data, text)
+    return SettingsSource(short_path(path), data, text)
 
 
-def _checked(source: Source) -> Source:
+def _checked(source: SettingsSource) -> SettingsSource:
     """`source` with durations as seconds. Each is checked alone, so that an error can name its place."""
-    source = Source(source.name, _durations(source.data), source.text)
+    source = SettingsSource(source.name, _durations(source.data), source.text)
     try:
         Settings.model_validate(source.data)
     except ValidationError as error:
@@ -255,7 +255,7 @@ def _checked(source: Source) -> Source:
     return source
 
 
-def _explain(source: Source, error: ValidationError) -> Iterator[str]:
+def _explain(source: SettingsSource, error: ValidationError) -> Iterator[str]:
     """A line for each key that is wrong; what the members of a union say is one line."""
     wrong: dict[tuple[str, ...], list[str]] = {}
     for one in error.errors(include_url=False):

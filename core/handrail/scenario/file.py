@@ -29,11 +29,11 @@ Do: TypeAlias = Literal[
 Seconds: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Part(BaseModel):
+class _ScenarioTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class ModelPart(_Part):
+class ModelPart(_ScenarioTable):
     """What is known of the model. `price` in dollars for a million tokens."""
 
     name: str = "scripted/demo"
@@ -42,7 +42,7 @@ class ModelPart(_Part):
     price: dict[Literal["input", "output", "cache_read", "cache_write"], float] | None = None
 
 
-class ToolPart(_Part):
+class ToolPart(_ScenarioTable):
     """A canned tool."""
 
     name: str
@@ -61,7 +61,7 @@ class ToolPart(_Part):
         return self
 
 
-class CallPart(_Part):
+class CallPart(_ScenarioTable):
     """A call of a reply: `args`, or `raw` JSON text that may not parse. `id` only where a test is about ids."""
 
     tool: str
@@ -76,14 +76,14 @@ class CallPart(_Part):
         return self
 
 
-class UsagePart(_Part):
+class UsagePart(_ScenarioTable):
     input: Annotated[int, Field(ge=0)] = 0
     output: Annotated[int, Field(ge=0)] = 0
     cache_read: Annotated[int, Field(ge=0)] = 0
     cache_write: Annotated[int, Field(ge=0)] = 0
 
 
-class ErrorPart(_Part):
+class ErrorPart(_ScenarioTable):
     """A failure as a provider would give it."""
 
     text: str = ""
@@ -93,7 +93,7 @@ class ErrorPart(_Part):
     phase: Literal["connect", "response", "stream"] = "response"
 
 
-class ReplyPart(_Part):
+class ReplyPart(_ScenarioTable):
     """What one request is answered with."""
 
     text: str = ""
@@ -110,7 +110,7 @@ class ReplyPart(_Part):
     repeat: bool | Annotated[int, Field(ge=1)] = False
 
 
-class PersonPart(_Part):
+class PersonPart(_ScenarioTable):
     """What the person does when its moment comes."""
 
     when: str
@@ -130,7 +130,7 @@ class PersonPart(_Part):
         raise ValueError("may be human, approval, wait, wait:10s or turn:2")
 
 
-class ExpectPart(_Part):
+class ExpectPart(_ScenarioTable):
     """What must come of it; only the keys that are there are held."""
 
     outcome: Outcome | None = None
@@ -146,7 +146,7 @@ class ExpectPart(_Part):
     files: dict[str, str] = Field(default_factory=dict)
 
 
-class Scenario(_Part):
+class Scenario(_ScenarioTable):
     """A run as a file. `recovery` is the policy in force: on in a free run, off with a schema, unless the file says."""
 
     path: Path = Path("scenario.toml")

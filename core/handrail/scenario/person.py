@@ -8,7 +8,7 @@ from functools import partial
 
 from handrail import events as ev
 from handrail.clock import Timer
-from handrail.loop.people import Asked
+from handrail.loop.people import HumanQuestion
 from handrail.scenario.file import PersonPart
 from handrail.session import Session
 
@@ -39,7 +39,7 @@ class ScriptedPerson:
         self._session = session
         session.listen(self._on_event)
 
-    def attended(self, asked: Asked) -> bool:
+    def attended(self, asked: HumanQuestion) -> bool:
         """Whether an entry answers this."""
         return asked.id in self._asked or self._answer_to(asked) is not None
 
@@ -58,7 +58,7 @@ class ScriptedPerson:
             # Behind the event: the request itself has started by then.
             asyncio.get_running_loop().call_soon(self._on_turn, event.turn or 0)
 
-    def _on_ask(self, asked: Asked) -> None:
+    def _on_ask(self, asked: HumanQuestion) -> None:
         """Do what comes before the answer, then answer, if an entry does."""
         if asked.id in self._asked:
             return
@@ -73,7 +73,7 @@ class ScriptedPerson:
         self._asked.add(asked.id)
         self._soon(self._thinks_s, lambda: self._do(answer, asked.id))
 
-    def _answer_to(self, asked: Asked) -> PersonPart | None:
+    def _answer_to(self, asked: HumanQuestion) -> PersonPart | None:
         moment = _moment(asked)
         return next((e for e in self._left if e.when == moment and e.do in _ANSWERS[moment]), None)
 
@@ -139,5 +139,5 @@ def _ends(entry: PersonPart, wait: ev.WaitStarted) -> bool:
     return entry.do in ("skip", "stop", "recovery_off")
 
 
-def _moment(asked: Asked) -> str:
+def _moment(asked: HumanQuestion) -> str:
     return "approval" if isinstance(asked, ev.ApprovalRequested) else "human"

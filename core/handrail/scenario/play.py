@@ -12,7 +12,7 @@ from handrail import events as ev
 from handrail._toml import short_path
 from handrail.clock import Clock, VirtualClock
 from handrail.errors import ConfigError
-from handrail.loop.people import Asked
+from handrail.loop.people import HumanQuestion
 from handrail.messages import Failure, ToolCall, Usage
 from handrail.output.types import make_output
 from handrail.providers.base import ModelInfo, Price
@@ -71,7 +71,7 @@ def session_for(
     *,
     cwd: Path,
     thinks_s: float = 0.0,
-    attended: Callable[[Asked], bool] | None = None,
+    attended: Callable[[HumanQuestion], bool] | None = None,
 ) -> Session:
     """A session that plays `scenario` on `clock` in the folder `cwd`, its person attending.
 

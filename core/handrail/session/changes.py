@@ -29,7 +29,7 @@ class CannotUndo(ConfigError):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file changed by one call. `run` counts the prompts of the session from 1, `turn` the requests of that run.
 
     `path` is relative to the working folder, or absolute outside of it. `new`: there was no such file before.
@@ -53,7 +53,7 @@ class Change:
         return sum(line.startswith("-") for line in self.diff.split("\n")[2:])
 
 
-def changes(events: Iterable[ev.Event]) -> list[Change]:
+def changes(events: Iterable[ev.Event]) -> list[FileChange]:
     """The changes on record, in order."""
     found, run = [], 0
     for event in events:
@@ -62,7 +62,7 @@ def changes(events: Iterable[ev.Event]) -> list[Change]:
         elif isinstance(event, ev.ToolFinished) and event.diff and not event.is_error:
             path = _path(event.diff)
             if path is not None:
-                found.append(Change(run, event.turn or 0, path, event.diff))
+                found.append(FileChange(run, event.turn or 0, path, event.diff))
     return found
 
 
@@ -74,13 +74,13 @@ def _path(diff: str) -> str | None:
     return lines[1][4:].removeprefix("b/")
 
 
-def of_turn(all_: Sequence[Change], turn: int) -> list[Change]:
+def of_turn(all_: Sequence[FileChange], turn: int) -> list[FileChange]:
     """The changes of that turn; of the last run that has such a turn with changes."""
     runs = [c.run for c in all_ if c.turn == turn]
     return [c for c in all_ if c.turn == turn and c.run == runs[-1]] if runs else []
 
 
-def undo(undone: Sequence[Change], later: Sequence[Change], cwd: Path, clock: Clock) -> list[str]:
+def undo(undone: Sequence[FileChange], later: Sequence[FileChange], cwd: Path, clock: Clock) -> list[str]:
     """Take `undone` back: each file becomes what it was before them. Returns the paths, in order.
 
     Each file must be as these changes left it, wherever they touched it; `later` are the changes that came after, to
@@ -111,7 +111,9 @@ class _Planned:
     after: bytes | None
 
     @classmethod
-    def of(cls, path: str, undone: Sequence[Change], later: Sequence[Change], ctx: ToolContext) -> _Planned:
+    def of(
+        cls, path: str, undone: Sequence[FileChange], later: Sequence[FileChange], ctx: ToolContext
+    ) -> _Planned:
         place = locate(path, ctx)
         if not place.inside and not Path(path).is_absolute():
             raise CannotUndo(
@@ -153,7 +155,7 @@ class _Planned:
             self.place.real.chmod(mode)
 
 
-def _refusal(path: str, why: str, later: Sequence[Change]) -> str:
+def _refusal(path: str, why: str, later: Sequence[FileChange]) -> str:
     turns = sorted({c.turn for c in later if c.path == path})
     if turns:
         since = f"It was changed later in turn {', '.join(map(str, turns))}: undo that first"
@@ -162,7 +164,7 @@ def _refusal(path: str, why: str, later: Sequence[Change]) -> str:
     return f"{path}: {why}. {since}. Nothing was changed."
 
 
-def _before(text: str, change: Change) -> str | None:
+def _before(text: str, change: FileChange) -> str | None:
     """The text before a change that left `text`; None when there was no file. Raises ValueError that says why not."""
     lines = _split(text)
     for new_start, old, new in reversed(_hunks(change.diff)):

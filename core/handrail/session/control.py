@@ -158,7 +158,7 @@ def answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    state = session.stage.state
+    state = session.state
     questions = [
         {"id": q.id, "kind": q.kind, "needed": q.needed, "where": q.where, "secret": q.secret}
         for q in state.questions.values()
@@ -177,18 +177,18 @@ def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    id = _chosen(session.stage.state.questions, asked, "question")
+    id = _chosen(session.state.questions, asked, "question")
     how, text = asked.get("how"), str(asked.get("text") or "")
     if how not in ("resolved", "answered", "declined"):
         raise Refused(f"a question cannot be answered with {how!r}")
-    secret = session.stage.state.questions[id].secret and how == "answered"
+    secret = session.state.questions[id].secret and how == "answered"
     if not session.answer(id, how, text, secret=secret):
         raise Refused(f"the question {id} is not open any more")
     return {"id": id}
 
 
 def _do_approve(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    approvals = session.stage.state.approvals
+    approvals = session.state.approvals
     id = _chosen(approvals, asked, "approval")
     how = asked.get("how")
     if how not in ("once", "session", "deny"):

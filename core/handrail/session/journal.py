@@ -24,9 +24,9 @@ from handrail.session.records import (
     REPAIRED,
     VERSION,
     Damage,
-    Header,
     JournalContents,
-    Record,
+    JournalHeader,
+    JournalRecord,
     encode,
     read_journal,
 )
@@ -171,7 +171,7 @@ class Journal:
         """Write one event, whole or not at all. Raises JournalBroken; then it may be tried again."""
         self._put_event(event.type, event)
 
-    def append_record(self, record: Record) -> None:
+    def append_record(self, record: JournalRecord) -> None:
         """Write a record of another journal, its data unchanged. Raises JournalBroken."""
         self._put(record.kind, record.data)
 
@@ -276,7 +276,7 @@ class Journal:
             self._synced = max(self._synced, end)
 
 
-def _hold_usable(path: Path, contents: JournalContents, accept_damage: bool) -> Header:
+def _hold_usable(path: Path, contents: JournalContents, accept_damage: bool) -> JournalHeader:
     if contents.version > VERSION:
         raise JournalTooNew(path, contents.version)
     if contents.header is None:

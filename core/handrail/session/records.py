@@ -33,7 +33,7 @@ _VERSIONED = re.compile(rb'\{"v":(\d{1,6}),')
 
 
 @dataclass(slots=True)
-class Record:
+class JournalRecord:
     """One good record. `offset` and `length` are in bytes, without the line's end."""
 
     n: int
@@ -66,7 +66,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class JournalHeader:
     """The first record: which session this is, when it began, and what its maker wanted to be known."""
 
     session: str
@@ -95,8 +95,8 @@ class JournalContents:
     stands behind the last good record. `records` are the good ones in order, the journal's own included.
     """
 
-    header: Header | None = None
-    records: list[Record] = field(default_factory=list)
+    header: JournalHeader | None = None
+    records: list[JournalRecord] = field(default_factory=list)
     damage: tuple[Damage, ...] = ()
     set_aside: tuple[Damage, ...] = ()
     torn_tail: Damage | None = None
@@ -119,7 +119,7 @@ def encode(n: int, kind: str, data: bytes) -> bytes:
     return b'{"v":%d,"n":%d,"crc":"%08x","kind":"%s","data":%s}\n' % (VERSION, n, crc, kind.encode(), data)
 
 
-def decode(line: bytes, offset: int = 0) -> Record | None:
+def decode(line: bytes, offset: int = 0) -> JournalRecord | None:
     """The record of a line without its end; None when it is not one."""
     match = _LINE.fullmatch(line)
     if match is None:
@@ -127,14 +127,14 @@ def decode(line: bytes, offset: int = 0) -> Record | None:
     version, n, crc, kind, data = match.groups()
     if int(version) > VERSION or int(crc, 16) != _checksum(int(n), kind, data):
         return None
-    return Record(int(n), kind.decode(), data, offset, len(line))
+    return JournalRecord(int(n), kind.decode(), data, offset, len(line))
 
 
 def _checksum(n: int, kind: bytes, data: bytes) -> int:
     return zlib.crc32(data, zlib.crc32(b"%d %s " % (n, kind)))
 
 
-def iter_records(path: Path) -> Iterator[Record]:
+def iter_records(path: Path) -> Iterator[JournalRecord]:
     """The good records, one at a time: for files that should not stand in memory whole."""
     scan = _Scan()
     with path.open("rb") as file:
@@ -160,13 +160,13 @@ class _Scan:
     def __init__(self) -> None:
         self._size = self._lines = self._next = 0
         self._version = 0
-        self._header: Header | None = None
+        self._header: JournalHeader | None = None
         self._damage: list[Damage] = []
         self._set_aside: list[Damage] = []
         self._pending: list[Damage] = []  # bad bytes behind the last good record
         self._ends_open = False
 
-    def line(self, line: bytes) -> list[Record]:
+    def line(self, line: bytes) -> list[JournalRecord]:
         """The good records of the next line."""
         offset = self._size
         self._size += len(line)
@@ -180,7 +180,7 @@ class _Scan:
             self._version = max(self._version, int(match[1]))
         return self._salvaged(body, offset) if body else []
 
-    def contents(self, records: list[Record]) -> JournalContents:
+    def contents(self, records: list[JournalRecord]) -> JournalContents:
         tail = None
         if self._pending:
             first = self._pending[0]
@@ -197,14 +197,14 @@ class _Scan:
             ends_open=self._ends_open and tail is None and self._size > 0,
         )
 
-    def _salvaged(self, body: bytes, offset: int) -> list[Record]:
+    def _salvaged(self, body: bytes, offset: int) -> list[JournalRecord]:
         """The good records of a line in which something is wrong: glued records are read one by one.
 
         A record starts with bytes that cannot stand inside one: a quote within JSON text is escaped.
         """
         starts = [m.start() for m in re.finditer(re.escape(_START), body)]
         edges = sorted({0, *starts, len(body)})
-        good: list[Record] = []
+        good: list[JournalRecord] = []
         for start, end in pairwise(edges):
             piece = body[start:end]
             record = decode(piece, offset + start)
@@ -214,7 +214,7 @@ class _Scan:
                 self._pending.append(Damage(offset + start, self._lines, _what(piece), len(piece)))
         return good
 
-    def _accepted(self, record: Record) -> list[Record]:
+    def _accepted(self, record: JournalRecord) -> list[JournalRecord]:
         if record.kind == REPAIRED:
             self._set_aside_by(record)
         if record.n < self._next:
@@ -230,7 +230,7 @@ class _Scan:
         self._header = self._header or read_header(record)
         return [record]
 
-    def _set_aside_by(self, record: Record) -> None:
+    def _set_aside_by(self, record: JournalRecord) -> None:
         """A repair named what it closed: that is known, and no damage."""
         said = record.fields
         offset, length = said.get("offset"), said.get("length")
@@ -246,13 +246,13 @@ def _what(piece: bytes) -> str:
     return "the record does not fit its checksum" if _LINE.fullmatch(piece) else "the record is cut off"
 
 
-def read_header(record: Record) -> Header | None:
+def read_header(record: JournalRecord) -> JournalHeader | None:
     """The header that the record is; None when it is another one."""
     if record.kind != HEADER:
         return None
     said = record.fields
     at, meta = said.get("at"), said.get("meta")
-    return Header(
+    return JournalHeader(
         str(said.get("session", "")),
         float(at) if isinstance(at, int | float) else 0.0,
         meta if isinstance(meta, dict) else {},

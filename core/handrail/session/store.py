@@ -18,7 +18,7 @@ from handrail.clock import Clock
 from handrail.errors import ConfigError
 from handrail.session.journal import Journal, JournalLocked
 from handrail.session.lock import Lock, LockHeld
-from handrail.session.records import HEADER, REPAIRED, JournalContents, Record, read_journal
+from handrail.session.records import HEADER, REPAIRED, JournalContents, JournalRecord, read_journal
 from handrail.session.summary import SessionSummary, summarise
 
 JOURNAL = "journal.jsonl"
@@ -139,7 +139,7 @@ def new_id(now: float) -> str:
     return digits + "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM))
 
 
-def _up_to(records: list[Record], at_turn: int | None, session: str) -> list[Record]:
+def _up_to(records: list[JournalRecord], at_turn: int | None, session: str) -> list[JournalRecord]:
     """The records to the end of a turn, without those that are about the file itself."""
     end = len(records)
     if at_turn is not None:

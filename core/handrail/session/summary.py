@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias
 
 from handrail import events as ev
 from handrail.session.lock import holder
-from handrail.session.records import Header, Record, decode, read_header
+from handrail.session.records import JournalHeader, JournalRecord, decode, read_header
 
 State: TypeAlias = Literal["needs_you", "waiting", "running", "interrupted", "finished", "unreadable"]
 
@@ -96,7 +96,7 @@ class _Standing:
     cost: float | None = None
     model: str = ""
 
-    def apply(self, records: Iterable[Record]) -> float:
+    def apply(self, records: Iterable[JournalRecord]) -> float:
         """Take the records in; returns when the last of those that count happened."""
         at = 0.0
         for record in records:
@@ -175,8 +175,8 @@ _FOLDS = frozenset(
 )
 
 
-def _head(path: Path) -> tuple[Header | None, ev.RunStarted | None]:
-    header: Header | None = None
+def _head(path: Path) -> tuple[JournalHeader | None, ev.RunStarted | None]:
+    header: JournalHeader | None = None
     with path.open("rb") as file:
         for line in islice(file, _HEAD_LINES):
             record = decode(line.rstrip(b"\n"))
@@ -188,7 +188,7 @@ def _head(path: Path) -> tuple[Header | None, ev.RunStarted | None]:
     return header, None
 
 
-def _tail(path: Path) -> list[Record]:
+def _tail(path: Path) -> list[JournalRecord]:
     """The last records, from the beginning of a turn on; all of them when there is none."""
     window = _WINDOW
     with path.open("rb") as file:
@@ -206,7 +206,7 @@ def _tail(path: Path) -> list[Record]:
             window *= 4
 
 
-def _moment(records: list[Record]) -> float:
+def _moment(records: list[JournalRecord]) -> float:
     """When the last record happened, be it a piece or progress that says nothing else."""
     event = records[-1].event if records else None
     return event.at if event is not None else 0.0

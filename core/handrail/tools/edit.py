@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from handrail.tools._diff import Diff, unified
+from handrail.tools._nearest import nearest
+from handrail.tools._output import count
+from handrail.tools._replace import Ambiguous, NotFound, Overlap, Replacement, replace
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.diff import Diff, unified
-from handrail.tools.nearest import nearest
-from handrail.tools.output import count
 from handrail.tools.paths import Place, locate, missing
-from handrail.tools.replace import Ambiguous, NotFound, Overlap, Replacement, replace
 from handrail.tools.textfile import (
     Stamp,
     TextFile,
@@ -25,7 +26,6 @@ from handrail.tools.textfile import (
     require_unchanged,
     save,
 )
-from handrail.tools.typed import Arguments, TypedTool
 from handrail.tools.write import change_pattern
 
 
@@ -74,7 +74,7 @@ class EditArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _EditPlan:
     place: Place
     file: TextFile
     after: str
@@ -112,7 +112,7 @@ class EditTool(TypedTool[EditArguments]):
         return ToolResult(said, summary=plan.diff.summary, diff=plan.diff.text)
 
 
-def _plan(args: EditArguments, ctx: ToolContext) -> _Plan:
+def _plan(args: EditArguments, ctx: ToolContext) -> _EditPlan:
     """What the file would be, and the diff. Changes nothing."""
     edits = args.all
     refuse_mask(*(text for edit in edits for text in (edit.old, edit.new)))
@@ -130,10 +130,10 @@ def _plan(args: EditArguments, ctx: ToolContext) -> _Plan:
     plain, plain_after = file.text.replace("\r\n", "\n"), after.replace("\r\n", "\n")
     if plain == plain_after:
         raise ToolError(f"{place.shown}: old and new are the same, nothing would change")
-    return _Plan(place, file, after, replaced, unified(plain, plain_after, place.shown))
+    return _EditPlan(place, file, after, replaced, unified(plain, plain_after, place.shown))
 
 
-def _edit(args: EditArguments, ctx: ToolContext) -> tuple[_Plan, Stamp]:
+def _edit(args: EditArguments, ctx: ToolContext) -> tuple[_EditPlan, Stamp]:
     plan = _plan(args, ctx)
     return plan, save(plan.place, plan.file.encode(plan.after), plan.file.mode)
 

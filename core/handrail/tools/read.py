@@ -17,11 +17,11 @@ from typing import BinaryIO, Final
 from pydantic import Field
 
 from handrail.messages import Image, Text, clean
+from handrail.tools._output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
 from handrail.tools.paths import Place, explain, locate, missing
 from handrail.tools.textfile import SNIFF, Stamp, kind_of, regular, remember, stamp_of
-from handrail.tools.typed import Arguments, TypedTool
 
 PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MAX_PICTURE: Final = 3_750_000
@@ -102,7 +102,7 @@ def _binary(kind: str, length: int, place: Place) -> str:
 
 
 @dataclass(slots=True)
-class _Part:
+class _Excerpt:
     """The lines that were asked for, as far as they fit."""
 
     first: int
@@ -126,9 +126,9 @@ def _text(file: BinaryIO, args: ReadArguments, place: Place) -> ToolResult:
     return ToolResult(f"{text}\n\n{notes}" if notes else text, summary=count(len(part.lines), "line"))
 
 
-def _part(file: BinaryIO, args: ReadArguments) -> _Part:
+def _part(file: BinaryIO, args: ReadArguments) -> _Excerpt:
     """Read what was asked for; count the rest without keeping it."""
-    part = _Part(args.offset)
+    part = _Excerpt(args.offset)
     room = MAX_BYTES
     while part.of < args.offset - 1 and _skip_line(file):
         part.of += 1
@@ -182,7 +182,7 @@ def _count_lines(file: BinaryIO) -> int:
     return lines + (last != b"\n")
 
 
-def _notes(part: _Part, args: ReadArguments, place: Place) -> list[str]:
+def _notes(part: _Excerpt, args: ReadArguments, place: Place) -> list[str]:
     notes: list[str] = []
     if part.long:
         first = part.long[0]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from handrail import events as ev
 from handrail.clock import VirtualClock
-from handrail.session.changes import CannotUndo, Change, changes, of_turn, undo
-from handrail.tools.diff import unified
+from handrail.session.changes import CannotUndo, FileChange, changes, of_turn, undo
+from handrail.tools._diff import unified
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "", "x" * 30, "--- a", "+++ b", "@@ -1 +1 @@", "\\ No", "é\r"]), max_size=12
@@ -20,14 +20,14 @@ LINES = st.lists(
 TEXTS = st.tuples(LINES, st.booleans()).map(lambda t: "\n".join(t[0]) + ("\n" if t[1] and t[0] else ""))
 
 
-def change(before: str | None, after: str, turn: int = 1, path: str = "a.txt") -> Change:
+def change(before: str | None, after: str, turn: int = 1, path: str = "a.txt") -> FileChange:
     diff = unified(
         (before or "").replace("\r\n", "\n"), after.replace("\r\n", "\n"), path, new=before is None
     )
-    return Change(1, turn, path, diff.text)
+    return FileChange(1, turn, path, diff.text)
 
 
-def take_back(folder: Path, *undone: Change, later: tuple[Change, ...] = ()) -> list[str]:
+def take_back(folder: Path, *undone: FileChange, later: tuple[FileChange, ...] = ()) -> list[str]:
     return undo(undone, later, folder, VirtualClock())
 
 

@@ -15,12 +15,12 @@ from typing import TypeAlias
 import pytest
 from toolbench import Bench, words
 
-from handrail.tools import search
+from handrail.tools import _search as search
+from handrail.tools._globs import Glob
+from handrail.tools._tree import files
 from handrail.tools.base import ToolError
 from handrail.tools.find import FindTool
-from handrail.tools.globs import Glob
 from handrail.tools.grep import GrepTool
-from handrail.tools.tree import files
 
 Rg: TypeAlias = Callable[[], str | None]
 RG = shutil.which("rg")

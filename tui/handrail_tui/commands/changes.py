@@ -15,7 +15,7 @@ from handrail_tui.lines.json_lines import safe_json
 from handrail_tui.view.text import clean_for_terminal, one_line, plural
 
 if TYPE_CHECKING:
-    from handrail.session.changes import Change
+    from handrail.session.changes import FileChange
 
 _COLORS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -55,7 +55,7 @@ def changes(id: str | None, turn: int | None, yes: bool, as_json: bool) -> int:
     return 0
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: FileChange) -> dict[str, Any]:
     return {
         "run": change.run,
         "turn": change.turn,
@@ -67,7 +67,7 @@ def _row(change: Change) -> dict[str, Any]:
     }
 
 
-def _show(found: Sequence[Change]) -> None:
+def _show(found: Sequence[FileChange]) -> None:
     if not found:
         click.echo("No file was changed by the tools for files; what commands did is not on record.")
         return
@@ -91,7 +91,7 @@ def _diff(diff: str) -> None:
         click.echo(click.style(line, fg=fg) if fg else line)
 
 
-def _undo(session: str, found: Sequence[Change], turn: int, yes: bool) -> int:
+def _undo(session: str, found: Sequence[FileChange], turn: int, yes: bool) -> int:
     """Take a turn back, while no program runs the session; the journal says that it was."""
     from handrail.clock import RealClock
     from handrail.events import Notice
@@ -114,7 +114,7 @@ def _undo(session: str, found: Sequence[Change], turn: int, yes: bool) -> int:
     return 0
 
 
-def _ask(undone: Sequence[Change], turn: int) -> None:
+def _ask(undone: Sequence[FileChange], turn: int) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("Nobody is here to be asked. Say --yes to undo it without a question.")
     for change in undone:

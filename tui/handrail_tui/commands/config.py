@@ -147,7 +147,7 @@ def _folder(folder: str | None) -> Path:
     return Path(folder).resolve()
 
 
-def _rows(loaded: settings.Loaded) -> Iterator[tuple[str, str]]:
+def _rows(loaded: settings.LoadedSettings) -> Iterator[tuple[str, str]]:
     """`key = value` and its place, for each key that some source sets; the last source wins."""
     in_force: dict[tuple[str, ...], tuple[Any, str]] = {}
     for source in loaded.sources:

@@ -72,7 +72,7 @@ def _settings() -> Iterator[Finding]:
     except ConfigError as error:
         for line in str(error).splitlines():
             yield Finding("bad", "settings", f"{line} (handrail config edit)")
-        loaded = settings.Loaded(settings.Settings())
+        loaded = settings.LoadedSettings(settings.Settings())
     else:
         places = ", ".join(source.name for source in loaded.sources) or "nothing is set, all is default"
         yield Finding("ok", "settings", f"{short_path(settings.user_file())}; in force: {places}")

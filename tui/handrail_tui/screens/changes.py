@@ -18,7 +18,7 @@ from textual.widgets.option_list import Option
 
 from handrail.errors import ConfigError
 from handrail.events import RunStarted
-from handrail.session.changes import Change, changes, of_turn, undo
+from handrail.session.changes import FileChange, changes, of_turn, undo
 from handrail_tui.view.text import clean_for_terminal, one_line, plural
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.footer import KeyLine
@@ -37,7 +37,7 @@ def changes_of(screen: RunScreen) -> ChangesScreen:
     folders = [event.cwd for event in screen.on_files if isinstance(event, RunStarted)]
     found = changes(screen.on_files)
 
-    def take_back(undone: Sequence[Change], later: Sequence[Change]) -> list[str]:
+    def take_back(undone: Sequence[FileChange], later: Sequence[FileChange]) -> list[str]:
         return undo(undone, later, Path(folders[-1]), session.clock)
 
     def taken(turn: int, paths: Sequence[str]) -> None:
@@ -63,8 +63,8 @@ class ChangesScreen(ModalScreen[None]):
 
     def __init__(
         self,
-        found: Sequence[Change],
-        take_back: Callable[[Sequence[Change], Sequence[Change]], list[str]],
+        found: Sequence[FileChange],
+        take_back: Callable[[Sequence[FileChange], Sequence[FileChange]], list[str]],
         taken: Callable[[int, Sequence[str]], None],
         why_not: str = "",
     ) -> None:
@@ -98,7 +98,7 @@ class ChangesScreen(ModalScreen[None]):
     def on_resize(self) -> None:
         self.set_class(self.app.size.width < 100, "-narrow")
 
-    def _of(self, path: str) -> list[Change]:
+    def _of(self, path: str) -> list[FileChange]:
         return [change for change in self._found if change.path == path]
 
     def _row(self, path: str) -> Content:
@@ -152,7 +152,7 @@ class ChangesScreen(ModalScreen[None]):
         )
 
     @work(exclusive=True)
-    async def _carry_out(self, undone: Sequence[Change], later: Sequence[Change]) -> None:
+    async def _carry_out(self, undone: Sequence[FileChange], later: Sequence[FileChange]) -> None:
         try:
             paths = await asyncio.to_thread(self._take_back, undone, later)
         except (ConfigError, OSError) as error:

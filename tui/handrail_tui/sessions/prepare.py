@@ -157,7 +157,7 @@ class Parts:
     instructions: tuple[Instruction, ...]
 
     @classmethod
-    def of(cls, loaded: settings.Loaded, cwd: Path, clock: Clock) -> Parts:
+    def of(cls, loaded: settings.LoadedSettings, cwd: Path, clock: Clock) -> Parts:
         """Raises ConfigError."""
         from handrail.providers import catalog
         from handrail.tools import builtin_tools
@@ -283,12 +283,12 @@ def ask_for_trust(cwd: Path) -> None:
             trust.distrust(root)
 
 
-def _tell_untrusted(cwd: Path, loaded: settings.Loaded) -> None:
+def _tell_untrusted(cwd: Path, loaded: settings.LoadedSettings) -> None:
     if brings := _brings(cwd, loaded):
         faults.say(f"note: {brings} of this project is not used until you say: handrail config trust")
 
 
-def _brings(cwd: Path, loaded: settings.Loaded) -> str:
+def _brings(cwd: Path, loaded: settings.LoadedSettings) -> str:
     """What a project would add if it were trusted, in words."""
     parts = sorted({path.name for path in instructions.find(cwd)})
     if loaded.held_back:

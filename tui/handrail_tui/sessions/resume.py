@@ -180,7 +180,7 @@ def _change_bounds(session: Session, changes: Mapping[str, Change]) -> None:
     """Raises ConfigError for bounds that cannot be."""
     if not changes:
         return
-    bounds = session.stage.state.bounds.model_dump()
+    bounds = session.state.bounds.model_dump()
     for name, change in changes.items():
         bounds[name] = change.of(bounds[name])
     try:
@@ -213,6 +213,6 @@ def _way(session: Session, past: LoadedRun, wish: ResumeRequest) -> Begin:
             f'Ask for more in it: handrail resume {id} --prompt "…"\n'
             f"or begin beside it, from an earlier turn: handrail sessions fork {id} --at TURN"
         )
-    if wish.answer is not None and not session.stage.state.questions:
+    if wish.answer is not None and not session.state.questions:
         raise ConfigError(f"session {id} asks nothing: there is no open question for --answer.")
     return lambda: session.resume(answer=wish.answer)

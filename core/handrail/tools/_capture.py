@@ -12,7 +12,7 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools.output import MAX_LINES, count, size
+from handrail.tools._output import MAX_LINES, count, size
 
 MAX_BYTES: Final = 30_000
 """Of one output for the model: a third from its head, the rest from its tail, where errors stand."""

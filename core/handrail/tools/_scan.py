@@ -1,7 +1,7 @@
 """The search that stands in for ripgrep: a program of its own that speaks ripgrep's JSON.
 
 It is a process and no thread, because a regular expression of Python's holds every other thread while it
-runs: a process can be ended. Run as `python -P -m handrail.tools.scan`, with the request as JSON on stdin.
+runs: a process can be ended. Run as `python -P -m handrail.tools._scan`, with the request as JSON on stdin.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from handrail.tools.globs import Glob
-from handrail.tools.tree import files
+from handrail.tools._globs import Glob
+from handrail.tools._tree import files
 
 MAX_FILE: Final = 50_000_000
 """Bytes; a larger file is not searched."""
