@@ -28,10 +28,10 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from handrail.errors import ConfigError
+from handrail.events import RunEnded
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.screens.themes import ThemesScreen
 from handrail_tui.sessions import signals
-from handrail_tui.sessions.session_protocol import Last
 from handrail_tui.view import wording
 from handrail_tui.view.listing import going_on
 from handrail_tui.view.text import clean_for_terminal, one_line
@@ -70,7 +70,7 @@ def _run_commands() -> type[command.Provider]:
     return RunCommands
 
 
-class Program(App[Last], inherit_bindings=False):
+class Program(App[RunEnded], inherit_bindings=False):
     """Shows `first`, and what is opened from it."""
 
     TITLE = "handrail"
@@ -200,7 +200,7 @@ def _let_the_terminal_go() -> None:
     os.close(nowhere)
 
 
-def carry(program: Program, watchdog: Watchdog) -> Last | None:
+def carry(program: Program, watchdog: Watchdog) -> RunEnded | None:
     """Show the program until the person leaves; returns how the last run ended, if one was on the screen.
 
     Afterwards a line on stderr says how it ended and, when the session is kept, how to go on; another one what
@@ -219,7 +219,7 @@ def carry(program: Program, watchdog: Watchdog) -> Last | None:
     return last
 
 
-def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
+def _say_goodbye(screen: RunScreen, last: RunEnded | None) -> None:
     """A line or two where the screen was: the terminal may be gone, then nobody reads them."""
     if last is None or last.type == "run_interrupted":
         outcome = "no run" if last is None else "interrupted"

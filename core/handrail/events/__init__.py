@@ -86,4 +86,5 @@ Event: TypeAlias = (
     | RunFinished
     | RunInterrupted
 )
+RunEnded: TypeAlias = RunFinished | RunInterrupted
 Listener: TypeAlias = Callable[[Event], object]

@@ -76,7 +76,7 @@ class Session(Commands):
         self._people = People(ctx, answers)
         self._in_flight: tuple[ev.MessageDelta, ...] = ()
 
-    async def run(self, prompt: str, *, context: str | None = None) -> ev.RunFinished | ev.RunInterrupted:
+    async def run(self, prompt: str, *, context: str | None = None) -> ev.RunEnded:
         """Run from a prompt to an outcome. `context` is piped input for it. The validated value is then in `value`.
 
         The provider's connections are closed at the end. Raises only CancelledError, when the caller's own task is
@@ -104,7 +104,7 @@ class Session(Commands):
         if submitted is not None and submit is not None:
             self.value = submit.output.validate(ctx.projection.call(submitted.call_id))
 
-    async def resume(self, *, answer: str | None = None) -> ev.RunFinished | ev.RunInterrupted:
+    async def resume(self, *, answer: str | None = None) -> ev.RunEnded:
         """Continue a run that was interrupted or ended before its task was done. Every counter is kept.
 
         `answer` answers the open question, as `resume --answer` does (rule H4).
@@ -113,9 +113,7 @@ class Session(Commands):
             self._people.prepared = HumanAnswer("answered", clean(answer))
         return await self._start(self._ctx.state.prompt, None, resumed=True)
 
-    async def _start(
-        self, prompt: str, context: str | None, *, resumed: bool
-    ) -> ev.RunFinished | ev.RunInterrupted:
+    async def _start(self, prompt: str, context: str | None, *, resumed: bool) -> ev.RunEnded:
         if self._run is not None:
             raise RuntimeError("this session is already running; steer it, or queue a follow-up")
         ctx = self._ctx
@@ -176,7 +174,7 @@ class Session(Commands):
             resumed=resumed,
         )
 
-    async def _finish(self, end: RunEnd) -> ev.RunFinished | ev.RunInterrupted:
+    async def _finish(self, end: RunEnd) -> ev.RunEnded:
         ctx, state = self._ctx, self._ctx.state
         ctx.turn = None
         if end.interrupted:

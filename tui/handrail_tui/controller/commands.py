@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 from handrail.errors import ConfigError
-from handrail_tui.sessions.session_protocol import Mode
+from handrail.policy import Approve
 from handrail_tui.view.text import one_line
 from handrail_tui.widgets import theming
 
@@ -37,7 +37,7 @@ def run_command(screen: RunScreen, name: str, args: str) -> str:
         case "approve":
             if not args:
                 return f"approval: {screen.view.header.approve}; /approve ask|edits|all changes it"
-            session.set_approve(cast("Mode", args))
+            session.set_approve(cast("Approve", args))
         case "bounds":
             return _bounds(screen, args)
         case "queue":

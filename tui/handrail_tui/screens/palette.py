@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
+from handrail.policy import Approve
 from handrail_tui.controller.choices import another_model
 from handrail_tui.controller.commands import take_back
-from handrail_tui.sessions.session_protocol import Mode
 
 if TYPE_CHECKING:
     from handrail_tui.screens.run import RunScreen
 
-_MODES: Final[dict[Mode, str]] = {
+_MODES: Final[dict[Approve, str]] = {
     "ask": "what changes or runs things asks first",
     "edits": "edits run, commands ask",
     "all": "nothing asks",

@@ -17,15 +17,15 @@ from textual.containers import Horizontal
 from textual.reactive import reactive
 from textual.widgets import Static
 
-from handrail.events import Event, QueueChanged, RunStarted, ToolFinished
+from handrail.events import Event, QueueChanged, RunEnded, RunStarted, ToolFinished
 from handrail.providers.base import Provider
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.controller.actions import RunActions
 from handrail_tui.controller.attention import Attention, attention_of
 from handrail_tui.controller.choices import apply_choice
 from handrail_tui.controller.commands import run_command
 from handrail_tui.controller.shell import ShellLines
 from handrail_tui.controller.subjects import facts, needs, subjects
-from handrail_tui.sessions.session_protocol import Last, SessionPort
 from handrail_tui.view.items import Item
 from handrail_tui.view.state import Change, ViewState
 from handrail_tui.widgets.cards.chosen import Choice
@@ -80,9 +80,9 @@ class RunScreen(RunActions):
 
     def __init__(
         self,
-        session: SessionPort,
+        session: SessionProtocol,
         *,
-        begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
+        begin: Callable[[], Coroutine[Any, Any, RunEnded]] | None = None,
         past: Iterable[Event] = (),
         home: str = "",
         journal: str = "",
@@ -98,7 +98,7 @@ class RunScreen(RunActions):
         super().__init__()
         self.session, self.view = session, ViewState()
         self.make_provider = make_provider
-        self.last: Last | None = None
+        self.last: RunEnded | None = None
         self.leaving = False
         self.unsent = ""
         self.patient_since: float | None = None
@@ -158,11 +158,11 @@ class RunScreen(RunActions):
 
     # Runs ---------------------------------------------------------------------------------------------------
 
-    def drive(self, run: Coroutine[Any, Any, Last]) -> None:
+    def drive(self, run: Coroutine[Any, Any, RunEnded]) -> None:
         """Carry a run in the background."""
         self.run_worker(self._carry(run), name="run")
 
-    async def _carry(self, run: Coroutine[Any, Any, Last]) -> None:
+    async def _carry(self, run: Coroutine[Any, Any, RunEnded]) -> None:
         self.last = await run
         self.stopping = False
         if self.leaving:

@@ -16,9 +16,9 @@ from handrail_tui.lines.prompts import Prompter, Typed
 from handrail_tui.sessions import signals
 
 if TYPE_CHECKING:
+    from handrail.events import RunEnded
     from handrail.session import Session
     from handrail_tui.sessions.prepare import Begin
-    from handrail_tui.sessions.session_protocol import Last
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class OutputMode:
 
 
 async def play(
-    session: Session, begin: Begin, manner: OutputMode, goodbye: Callable[[Last], str] = lambda last: ""
-) -> Last:
+    session: Session, begin: Begin, manner: OutputMode, goodbye: Callable[[RunEnded], str] = lambda last: ""
+) -> RunEnded:
     """Carry the run that `begin` begins; every event is a line. Signals and a reader that goes away end it as rule
     J7 says. Where the lines are for people, `goodbye` has the last word."""
     out = Out(manner.stream, gone=lambda: session.suspend("SIGPIPE"))

@@ -19,7 +19,7 @@ from handrail_tui.view.text import one_line
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
-    from handrail.events import Event, Instruction, RunFinished, RunInterrupted
+    from handrail.events import Event, Instruction, RunEnded, RunFinished, RunInterrupted
     from handrail.output.types import Output
     from handrail.policy import Bounds, RecoveryPolicy
     from handrail.providers.base import Provider
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from handrail.session.writer import JournalWriter
     from handrail.tools.base import Tool
     from handrail_tui.program import UiPrefs
-    from handrail_tui.sessions.session_protocol import Last
     from handrail_tui.sessions.task import Task
 
-Begin: TypeAlias = "Callable[[], Coroutine[Any, Any, Last]]"
+Begin: TypeAlias = "Callable[[], Coroutine[Any, Any, RunEnded]]"
 """Begins a run; what comes of it is its last event."""
 
 NO_MODEL = """\
@@ -94,7 +93,7 @@ class PreparedSession:
         """What begins a run of `task`."""
         return lambda: self.session.run(task.prompt, context=task.context)
 
-    def goodbye(self, last: Last) -> str:
+    def goodbye(self, last: RunEnded) -> str:
         """How to go on with what is not done; empty when it is, or when nothing is kept."""
         from handrail_tui.view.listing import going_on
 

@@ -18,12 +18,12 @@ from handrail_tui.view import wording
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
+    from handrail.events import RunEnded
     from handrail.session import Session
     from handrail.session.journal import Journal
     from handrail.session.resume import LoadedRun
     from handrail.session.spec import SessionSpec
     from handrail.session.store import Store
-    from handrail_tui.sessions.session_protocol import Last
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class ResumedSession:
     begin: Begin
     waits: bool = False
 
-    def show(self) -> Last | None:
+    def show(self) -> RunEnded | None:
         """Go on on the screen, where its past is to be seen."""
         return self.launch.show(self.begin, self.past.events)
 
@@ -107,7 +107,7 @@ def resume(id: str, wish: ResumeRequest, *, attended: bool) -> ResumedSession:
         journal.close()
         raise
 
-    async def begin() -> Last:
+    async def begin() -> RunEnded:
         for words in journal.notices:
             launch.session.notice(words, level="warning")
         return await way()
