@@ -11,10 +11,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from handrail._toml import short_path
 from handrail.errors import ConfigError
 from handrail.events import Instruction
 from handrail.messages import clean
+from handrail.toml import short_path
 from handrail.trust import up_to_root
 
 PROJECT_FILES: Final = ("AGENTS.md",)

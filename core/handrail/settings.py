@@ -18,9 +18,9 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_orig
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handrail._toml import line_of, read_toml, short_path
 from handrail.errors import ConfigError, did_you_mean
 from handrail.policy import Approve, Bounds, Effort, RecoveryPolicy, parse_duration
+from handrail.toml import line_of, read_toml, short_path
 from handrail.trust import is_trusted, up_to_root
 
 OTHERS: Final = frozenset({"HANDRAIL_API_KEY", "HANDRAIL_DEBUG"})

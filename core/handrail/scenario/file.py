@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from handrail._toml import line_of, read_toml, short_path
 from handrail.errors import ConfigError, did_you_mean
 from handrail.events import Outcome
 from handrail.policy import Approve, Bounds, RecoveryPolicy
+from handrail.toml import line_of, read_toml, short_path
 
 Do: TypeAlias = Literal[
     "resolve",

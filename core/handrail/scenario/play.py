@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from handrail import events as ev
-from handrail._toml import short_path
 from handrail.clock import Clock, VirtualClock
 from handrail.errors import ConfigError
 from handrail.loop.people import HumanQuestion
@@ -20,6 +19,7 @@ from handrail.providers.scripted import ScriptedCall, ScriptedProvider, Scripted
 from handrail.scenario.file import CallPart, ReplyPart, Scenario, ToolPart
 from handrail.scenario.person import ScriptedPerson
 from handrail.session import Session
+from handrail.toml import short_path
 from handrail.tools.base import Preview, Tool, ToolContext, ToolError, ToolResult
 
 

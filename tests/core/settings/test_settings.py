@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from handrail import settings, trust
-from handrail._toml import line_of
 from handrail.errors import ConfigError
 from handrail.policy import parse_duration
+from handrail.toml import line_of
 
 
 @pytest.fixture

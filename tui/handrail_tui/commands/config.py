@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from handrail import settings, trust
-from handrail._toml import short_path
 from handrail.errors import ConfigError
+from handrail.toml import short_path
 from handrail_tui.view.text import clean_for_terminal
 
 _TEMPLATE = """\

@@ -17,10 +17,9 @@ from typing import Final, Literal
 import click
 import platformdirs
 
-from handrail import settings, trust
-from handrail._toml import short_path
-from handrail._version import __version__
+from handrail import __version__, settings, trust
 from handrail.errors import ConfigError
+from handrail.toml import short_path
 from handrail_tui.sessions import prepare
 from handrail_tui.view.text import clean_for_terminal
 

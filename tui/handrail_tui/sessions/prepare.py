@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 import click
 
 from handrail import instructions, settings, trust
-from handrail._toml import short_path
 from handrail.errors import ConfigError
+from handrail.toml import short_path
 from handrail_tui.lines import faults
 from handrail_tui.sessions.options import RunOptions
 from handrail_tui.view.text import one_line

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from handrail import settings
-from handrail._toml import short_path
 from handrail.errors import ConfigError
 from handrail.policy import Bounds, RecoveryPolicy
+from handrail.toml import short_path
 from handrail_tui.sessions.prepare import Begin, Parts, PreparedSession
 from handrail_tui.view import wording
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from handrail._toml import short_path
 from handrail.clock import to_rfc3339
 from handrail.session.summary import SessionSummary
+from handrail.toml import short_path
 from handrail_tui.view.text import about, join, money, one_line, plural
 
 _ORDER: Final = ("needs_you", "waiting", "running", "interrupted", "finished", "unreadable")
