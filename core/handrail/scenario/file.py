@@ -1,4 +1,4 @@
-"""A scenario file, read strictly: an unknown key, a wrong type or a missing file is an error that says where."""
+"""A scenario file, read strictly: errors name the place of an unknown key, a wrong type or a missing file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _ScenarioTable(BaseModel):
 
 
 class ModelPart(_ScenarioTable):
-    """What is known of the model. `price` in dollars for a million tokens."""
+    """The scenario's model. `price` is in dollars per million tokens."""
 
     name: str = "scripted/demo"
     window: Annotated[int, Field(gt=0)] | None = None
@@ -94,7 +94,7 @@ class ErrorPart(_ScenarioTable):
 
 
 class ReplyPart(_ScenarioTable):
-    """What one request is answered with."""
+    """The reply to one request."""
 
     text: str = ""
     thinking: str = ""
@@ -111,7 +111,7 @@ class ReplyPart(_ScenarioTable):
 
 
 class PersonPart(_ScenarioTable):
-    """What the person does when its moment comes."""
+    """What the person does at a given moment."""
 
     when: str
     do: Do
@@ -131,7 +131,7 @@ class PersonPart(_ScenarioTable):
 
 
 class ExpectPart(_ScenarioTable):
-    """What must come of it; only the keys that are there are held."""
+    """The expected outcome; only keys that are present are checked."""
 
     outcome: Outcome | None = None
     class_: str | None = Field(default=None, alias="class")
@@ -147,7 +147,7 @@ class ExpectPart(_ScenarioTable):
 
 
 class Scenario(_ScenarioTable):
-    """A run as a file. `recovery` is the policy in force: on in a free run, off with a schema, unless the file says."""
+    """A run as a file. `recovery` is the effective policy: by default on in a free run, off with a schema."""
 
     path: Path = Path("scenario.toml")
     title: str = ""
@@ -167,7 +167,7 @@ class Scenario(_ScenarioTable):
 
 
 def load(path: Path | str) -> Scenario:
-    """The scenario in `path`. Raises ConfigError that names the file, the line, the key and what it may be."""
+    """The scenario in `path`. Raises ConfigError that names the file, the line, the key and the allowed values."""
     path = Path(path)
     data, text = read_toml(path)
     recovery = data.get("recovery", {})
@@ -190,7 +190,7 @@ def _explain(name: str, text: str, error: ValidationError) -> Iterator[str]:
         where = f"{name}:{line}" if line else name
         dotted = "".join(f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in place).lstrip(".")
         if one["type"] == "extra_forbidden":
-            words = f"there is no such key.{did_you_mean(str(place[-1]), _keys_at(place[:-1]))}"
+            words = f"there is no such setting.{did_you_mean(str(place[-1]), _keys_at(place[:-1]))}"
         elif one["type"] == "missing":
             words = "is missing."
         else:

@@ -1,4 +1,4 @@
-"""The person of a scenario: acts when the moment of an entry comes, through the same commands as anybody."""
+"""The scripted person of a scenario: acts at the moment an entry names, through a session's commands."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _ANSWERS = {
     "human": ("resolve", "answer", "decline", "stop"),
     "approval": ("approve", "approve_session", "deny", "stop"),
 }
-"""What settles an ask of that kind. Whatever else an entry does at that moment leaves it open."""
+"""The actions that answer a question of that kind. Other actions leave it open."""
 
 
 class ScriptedPerson:
-    """Plays `entries` on a session. An ask that no entry answers finds nobody there (rule H4).
+    """Plays `entries` on a session. If no entry answers a question, nobody is there (rule H4).
 
     `thinks_s` is how long the person takes over a question or an approval, in seconds of the run's clock; 0 answers at
     once.
@@ -55,11 +55,11 @@ class ScriptedPerson:
                 timer.cancel()
             self._timers.clear()
         elif isinstance(event, ev.MessageStarted):
-            # Behind the event: the request itself has started by then.
+            # After the event: by then the request itself has started.
             asyncio.get_running_loop().call_soon(self._on_turn, event.turn or 0)
 
     def _on_ask(self, asked: HumanQuestion) -> None:
-        """Do what comes before the answer, then answer, if an entry does."""
+        """Do what comes before the answer; then answer, if an entry does."""
         if asked.id in self._asked:
             return
         moment = _moment(asked)
@@ -133,7 +133,7 @@ class ScriptedPerson:
 
 
 def _ends(entry: PersonPart, wait: ev.WaitStarted) -> bool:
-    """Whether what the person does ends the pause; further entries are for the next one (rules R1, R12)."""
+    """Whether the action ends the pause. Further entries then belong to the next one (rules R1, R12)."""
     if entry.do == "steer":
         return wait.decision in ("retry", "resume")
     return entry.do in ("skip", "stop", "recovery_off")

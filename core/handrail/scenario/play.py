@@ -24,7 +24,7 @@ from handrail.tools.base import Preview, Tool, ToolContext, ToolError, ToolResul
 
 
 class CannedTool(Tool):
-    """A tool whose result was written down."""
+    """A tool with a fixed result."""
 
     def __init__(self, part: ToolPart) -> None:
         self._part = part
@@ -51,7 +51,7 @@ class CannedTool(Tool):
 
 @contextmanager
 def working_folder(scenario: Scenario) -> Iterator[Path]:
-    """A folder of its own for the run, holding the scenario's files; removed afterwards."""
+    """A temporary folder for the run with the scenario's files."""
     with TemporaryDirectory(prefix="handrail-") as folder:
         root = Path(folder).resolve()
         for name, text in scenario.files.items():
@@ -73,10 +73,10 @@ def session_for(
     thinks_s: float = 0.0,
     attended: Callable[[HumanQuestion], bool] | None = None,
 ) -> Session:
-    """A session that plays `scenario` on `clock` in the folder `cwd`, its person attending.
+    """A session that plays `scenario` on `clock` in the folder `cwd`, with its scripted person.
 
     `attended` says whether somebody besides the scripted person can answer. Raises ConfigError when the scenario
-    asks for what cannot be: a tool of a forbidden name, an invalid schema.
+    is impossible: a tool with a reserved name, an invalid schema.
     """
     person = ScriptedPerson(scenario.person, thinks_s)
     provider = ScriptedProvider([_reply(r) for r in scenario.replies], clock, _model(scenario))

@@ -91,7 +91,7 @@ class Commands:
             self._ctx.interrupts.fire("stop")
 
     def suspend(self, signal: str | None = None) -> None:
-        """RunEnd the run so that it can be resumed (rule J7)."""
+        """End the run so that it can be resumed (rule J7)."""
         if self._run is not None:
             self._signal = signal
             self._ctx.interrupts.fire("suspend")

@@ -1,9 +1,9 @@
-"""The lines of a journal: how a record is written, and how good lines are told from bad ones (rules J1, J2).
+"""The lines of a journal: how a record is written, and how damage is detected (rules J1, J2).
 
-A line is `{"v":1,"n":17,"crc":"9f3a12bc","kind":"turn_started","data":{…}}`: the version of this form, a number
-that counts the records of the file from 0, a checksum over the number and all that follows, and what happened.
+A line is `{"v":1,"n":17,"crc":"9f3a12bc","kind":"turn_started","data":{…}}`: the format version, the record's
+number in the file from 0, a checksum over the number and everything after the checksum, and the event.
 `kind` is the type of an event, whose JSON is `data`, or one of the journal's own: `header` (the first record),
-`tail_repaired`, and `piece` (part of a reply in flight, rule J3; its `data` is a message_delta).
+`tail_repaired`, and `piece` (part of a streaming reply, rule J3; its `data` is a message_delta).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class JournalRecord:
 
     @property
     def event(self) -> Event | None:
-        """What happened; for a piece its message_delta. Parsed at each call.
+        """The event; for a piece its message_delta. Parsed on each access.
 
         None for the journal's other records, and for an event that this version does not know.
         """
@@ -57,7 +57,7 @@ class JournalRecord:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """`data` as a dict; empty when it is none."""
+        """`data` as a dict; empty when it is not one."""
         try:
             value = json.loads(self.data)
         except (ValueError, RecursionError):
@@ -67,7 +67,7 @@ class JournalRecord:
 
 @dataclass(frozen=True, slots=True)
 class JournalHeader:
-    """The first record: which session this is, when it began, and what its maker wanted to be known."""
+    """The first record: the session's id, when it began, and metadata from its creator."""
 
     session: str
     at: float
@@ -76,7 +76,7 @@ class JournalHeader:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are no record: `length` bytes at byte `offset`, in line `line`, counted from 1."""
+    """Bytes that are not a record: `length` bytes at byte `offset`, in line `line`, counted from 1."""
 
     offset: int
     line: int
@@ -92,7 +92,7 @@ class JournalContents:
     """What a journal holds.
 
     `damage` lists what is wrong in the middle, `set_aside` what earlier repairs closed, `torn_tail` what
-    stands behind the last good record. `records` are the good ones in order, the journal's own included.
+    follows the last good record. `records` are the good ones in order, the journal's own included.
     """
 
     header: JournalHeader | None = None
@@ -104,23 +104,23 @@ class JournalContents:
     next_n: int = 0
     size: int = 0
     ends_open: bool = False
-    """The last record is whole, but its line has no end."""
+    """The last record is complete, but its line end is missing."""
 
     def events(self) -> Iterator[Event]:
-        """The events in order, without pieces, parsed as one goes."""
+        """The events in order, without pieces, parsed one at a time."""
         for record in self.records:
             if record.kind not in OWN and (event := record.event) is not None:
                 yield event
 
 
 def encode(n: int, kind: str, data: bytes) -> bytes:
-    """A record as a line. `data` is JSON without a line's end in it."""
+    """A record as a line. `data` is JSON without line breaks."""
     crc = _checksum(n, kind.encode(), data)
     return b'{"v":%d,"n":%d,"crc":"%08x","kind":"%s","data":%s}\n' % (VERSION, n, crc, kind.encode(), data)
 
 
 def decode(line: bytes, offset: int = 0) -> JournalRecord | None:
-    """The record of a line without its end; None when it is not one."""
+    """The record in a line without its line end; None when there is none."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None
@@ -135,7 +135,7 @@ def _checksum(n: int, kind: bytes, data: bytes) -> int:
 
 
 def iter_records(path: Path) -> Iterator[JournalRecord]:
-    """The good records, one at a time: for files that should not stand in memory whole."""
+    """The good records, one at a time, so that the file need not fit in memory."""
     scan = _Scan()
     with path.open("rb") as file:
         for line in file:
@@ -143,9 +143,9 @@ def iter_records(path: Path) -> Iterator[JournalRecord]:
 
 
 def read_journal(path: Path) -> JournalContents:
-    """Everything in the file. Garbage is reported in what is returned, never raised; OSError is.
+    """Everything in the file. Damage is reported in the result and never raised; OSError is.
 
-    Needs no lock: of a journal that another process is writing, the last record may look torn.
+    Needs no lock: while another process writes the journal, the last record may look torn.
     """
     scan, records = _Scan(), []
     with path.open("rb") as file:
@@ -163,7 +163,7 @@ class _Scan:
         self._header: JournalHeader | None = None
         self._damage: list[Damage] = []
         self._set_aside: list[Damage] = []
-        self._pending: list[Damage] = []  # bad bytes behind the last good record
+        self._pending: list[Damage] = []  # bad bytes after the last good record
         self._ends_open = False
 
     def line(self, line: bytes) -> list[JournalRecord]:
@@ -198,9 +198,9 @@ class _Scan:
         )
 
     def _salvaged(self, body: bytes, offset: int) -> list[JournalRecord]:
-        """The good records of a line in which something is wrong: glued records are read one by one.
+        """The good records of a damaged line: records glued together are read one by one.
 
-        A record starts with bytes that cannot stand inside one: a quote within JSON text is escaped.
+        A record starts with bytes that cannot occur inside one, since a quote within JSON text is escaped.
         """
         starts = [m.start() for m in re.finditer(re.escape(_START), body)]
         edges = sorted({0, *starts, len(body)})
@@ -231,7 +231,7 @@ class _Scan:
         return [record]
 
     def _set_aside_by(self, record: JournalRecord) -> None:
-        """A repair named what it closed: that is known, and no damage."""
+        """A repair recorded what it closed, so this is not damage."""
         said = record.fields
         offset, length = said.get("offset"), said.get("length")
         if isinstance(offset, int) and isinstance(length, int):
@@ -247,7 +247,7 @@ def _what(piece: bytes) -> str:
 
 
 def read_header(record: JournalRecord) -> JournalHeader | None:
-    """The header that the record is; None when it is another one."""
+    """The record as a header; None when it is another kind."""
     if record.kind != HEADER:
         return None
     said = record.fields

@@ -32,13 +32,15 @@ from handrail.tools.write import change_pattern
 class Edit(Arguments):
     """One replacement."""
 
-    old: str = Field(min_length=1, description="the exact text to replace; it must stand in the file once")
-    new: str = Field(description="the text that takes its place")
-    replace_all: bool = Field(False, description="replace every place where `old` stands")
+    old: str = Field(
+        min_length=1, description="the exact text to replace; it must occur in the file exactly once"
+    )
+    new: str = Field(description="the replacement text")
+    replace_all: bool = Field(False, description="replace every occurrence of `old`")
 
 
 def _unpacked(value: Any) -> Any:
-    """Some models send a list as the JSON text of a list."""
+    """Some models send a list as JSON text."""
     if isinstance(value, str):
         try:
             return json.loads(value)
@@ -49,9 +51,9 @@ def _unpacked(value: Any) -> Any:
 
 class EditArguments(Arguments):
     path: str = Field(min_length=1, description="the file, relative to the working folder or absolute")
-    old: str = Field("", description="the exact text to replace; it must stand in the file once")
-    new: str = Field("", description="the text that takes its place")
-    replace_all: bool = Field(False, description="replace every place where `old` stands")
+    old: str = Field("", description="the exact text to replace; it must occur in the file exactly once")
+    new: str = Field("", description="the replacement text")
+    replace_all: bool = Field(False, description="replace every occurrence of `old`")
     edits: Annotated[
         tuple[Edit, ...],
         BeforeValidator(_unpacked),
@@ -64,12 +66,12 @@ class EditArguments(Arguments):
         if single == bool(self.edits):
             raise ValueError("give either old and new, or edits")
         if single and not self.old:
-            raise ValueError("old is empty: it must be text of the file; to make a file use write")
+            raise ValueError("old is empty: it must be text from the file; to create a file use write")
         return self
 
     @property
     def all(self) -> tuple[Edit, ...]:
-        """The replacements, whichever way they were given."""
+        """The replacements, in whichever form they were given."""
         return self.edits or (Edit(old=self.old, new=self.new, replace_all=self.replace_all),)
 
 
@@ -84,7 +86,7 @@ class _EditPlan:
 
 class EditTool(TypedTool[EditArguments]):
     """Edits are exact. Line ends do not matter to the match and stay as they are in the file; so do
-    permissions, the byte order mark, and bytes that are no UTF-8."""
+    permissions, the byte order mark, and bytes that are not UTF-8."""
 
     name = "edit"
     description = (
@@ -113,7 +115,7 @@ class EditTool(TypedTool[EditArguments]):
 
 
 def _plan(args: EditArguments, ctx: ToolContext) -> _EditPlan:
-    """What the file would be, and the diff. Changes nothing."""
+    """The edited text and the diff. Nothing is written."""
     edits = args.all
     refuse_mask(*(text for edit in edits for text in (edit.old, edit.new)))
     place = locate(args.path, ctx)
@@ -145,13 +147,13 @@ def _explain(error: NotFound | Ambiguous | Overlap, edits: tuple[Edit, ...], tex
             at = ", ".join(f"{line:,}" for line in lines[:10]) + (", …" if len(lines) > 10 else "")
             return (
                 f"{which}old stands {len(lines)} times in {place.shown} (lines {at}). Nothing was changed. "
-                "Add lines around it until it is unique, or set replace_all"
+                "Add surrounding lines until it is unique, or set replace_all"
             )
         case Overlap(other=other):
             return f"{which}it overlaps edit {other + 1}. Nothing was changed. Make one edit of the two"
         case _:
             near = nearest(edits[error.index].old, text)
-            return f"{which}old does not stand in {place.shown}. Nothing was changed. {near}"
+            return f"{which}old was not found in {place.shown}. Nothing was changed. {near}"
 
 
 def _detail(args: EditArguments) -> str:

@@ -48,7 +48,7 @@ def _list(args: LsArguments, ctx: ToolContext) -> ToolResult:
     except FileNotFoundError:
         raise missing(place) from None
     except NotADirectoryError:
-        raise ToolError(f"{place.shown} is no folder: use read") from None
+        raise ToolError(f"{place.shown} is not a folder: use read") from None
     except OSError as error:
         raise explain(error, place.shown) from None
     if not found:
@@ -72,7 +72,7 @@ def _line(entry: os.DirEntry[str]) -> str:
             return f"{name}/"
         return f"{name}  {size(entry.stat().st_size)}"
     except OSError:
-        return name  # it went while we looked
+        return name  # deleted in the meantime
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The tool `write`: a whole file, new or in the place of an old one."""
+"""The tool `write`: a whole file, new or replacing an old one."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class WriteTool(TypedTool[WriteArguments]):
         if plan.old is None:
             said = f"wrote {shown}: new, {count(diff.added, 'line')}"
         elif not diff.text:
-            said = f"{shown} was so already: nothing changed"
+            said = f"{shown} already had this content: nothing changed"
         else:
             said = f"wrote {shown}: {diff.summary}"
         return ToolResult(said, summary=diff.summary, diff=diff.text or None)
@@ -78,7 +78,7 @@ def change_pattern(place: Place) -> str:
 
 
 def _plan(args: WriteArguments, ctx: ToolContext) -> _WritePlan:
-    """What would be written, and the diff. Changes nothing."""
+    """The bytes to write, and the diff. Nothing is written."""
     refuse_mask(args.content)
     place = locate(args.path, ctx)
     try:

@@ -213,7 +213,7 @@ def test_said_is_the_last_word_on_a_setting() -> None:
 
     started = ev.RunStarted(model="a/one", approve="ask")
     changed = ev.SettingsChanged(model="b/two")
-    assert LoadedRun((started, changed)).said("model") == "b/two"
-    assert LoadedRun((started, changed)).said("approve") == "ask"
-    assert LoadedRun((started, changed, replace(started, resumed=True))).said("model") == "a/one"
-    assert LoadedRun(()).said("model") is None
+    assert LoadedRun((started, changed)).latest("model") == "b/two"
+    assert LoadedRun((started, changed)).latest("approve") == "ask"
+    assert LoadedRun((started, changed, replace(started, resumed=True))).latest("model") == "a/one"
+    assert LoadedRun(()).latest("model") is None

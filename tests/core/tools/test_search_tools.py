@@ -209,7 +209,7 @@ async def test_find_by_name_path_and_folder(bench: Bench, rg: Rg) -> None:
     nothing = await bench.run(FindTool(rg), pattern="tests")
     assert words(nothing) == "[no files match, but folders do: tests/]"
     assert words(await bench.run(FindTool(rg), pattern="*.rs")) == "[no files match]"
-    with pytest.raises(ToolError, match=r"top\.py is no folder"):
+    with pytest.raises(ToolError, match=r"top\.py is not a folder"):
         await bench.run(FindTool(rg), pattern="*", path="top.py")
 
 

@@ -60,7 +60,7 @@ def test_every_command_of_the_help_is_there_and_has_examples(capsys: pytest.Capt
         (["--verison"], "'--verison'"),
         (["run", "--modle", "x", "hi"], "--model"),
         (["config", "shwo"], "'shwo'"),
-        (["config", "trust", "nowhere"], "'nowhere' is no folder"),
+        (["config", "trust", "nowhere"], "'nowhere' is not a folder"),
     ],
 )
 def test_a_wrong_word_is_one_clear_error(

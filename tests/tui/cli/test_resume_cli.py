@@ -305,7 +305,7 @@ def test_a_folder_that_is_gone_is_said(program: ScriptedProgram, home: Path) -> 
     program.run("--cwd", "gone", "Get the report.", replies=ASKS)
     (home / "gone").rmdir()
     ended = program("resume", program.ids[0])
-    assert ended.code == 2 and "is no folder any more" in ended.err
+    assert ended.code == 2 and "is no longer a folder" in ended.err
 
 
 def test_a_session_of_another_maker_is_shown_but_not_gone_on_with(program: ScriptedProgram) -> None:

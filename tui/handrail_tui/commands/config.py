@@ -104,7 +104,9 @@ def edit() -> None:
             file.touch(mode=0o600)
             file.write_text(_TEMPLATE, "utf-8")
         except OSError as error:
-            raise ConfigError(f"{file} cannot be written: {error.strerror}. Mend its rights.") from error
+            raise ConfigError(
+                f"{file} cannot be written: {error.strerror}. Check its permissions."
+            ) from error
     click.edit(filename=str(file))
     settings.load(Path.cwd())
     click.echo(f"{short_path(file)} is right.")
@@ -143,7 +145,7 @@ def _folder(folder: str | None) -> Path:
     if folder is None:
         return trust.project_root(Path.cwd())
     if not Path(folder).is_dir():
-        raise ConfigError(f"'{folder}' is no folder. Give the folder of a project.")
+        raise ConfigError(f"'{folder}' is not a folder. Give the folder of a project.")
     return Path(folder).resolve()
 
 

@@ -18,7 +18,7 @@ def home(ctx: click.Context, folder: str) -> int:
 
     path = Path(folder)
     if not path.is_dir():
-        raise ConfigError(f"'{folder}' is no folder. Give the folder that a new run works in.")
+        raise ConfigError(f"'{folder}' is not a folder. Give the folder that a new run works in.")
     if OutputMode.on_screen():
         return _show(path.resolve())
     where = "" if folder == "." else f"--cwd {click.format_filename(folder)} "

@@ -56,7 +56,7 @@ class RunOptions:
         """The working folder. Raises click.BadParameter when it is none."""
         path = Path(self.cwd)
         if not path.is_dir():
-            raise click.BadParameter(f"'{self.cwd}' is no folder.", param_hint="'--cwd'")
+            raise click.BadParameter(f"'{self.cwd}' is not a folder.", param_hint="'--cwd'")
         return path.resolve()
 
     def flags(self) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def _launch(
     known = made(header.meta if header else {}, id)
     cwd = Path(known.cwd)
     if not cwd.is_dir():
-        raise ConfigError(f"session {id} worked in {short_path(cwd)}, which is no folder any more.")
+        raise ConfigError(f"session {id} worked in {short_path(cwd)}, which is no longer a folder.")
     loaded = settings.load(cwd, flags=_flags(known, past, wish))
     parts = Parts.of(loaded, cwd, clock)
     keeper = JournalWriter(journal, clock)
@@ -152,7 +152,7 @@ def _flags(known: SessionSpec, past: LoadedRun, wish: ResumeRequest) -> dict[str
     """
     flags = dict(known.settings)
     for name in ("model", "approve"):
-        flags[name] = wish.flags.get(name) or past.said(name) or flags.get(name)
+        flags[name] = wish.flags.get(name) or past.latest(name) or flags.get(name)
     if _provider(flags["model"]) != _provider(known.settings.get("model")):
         flags |= {"api": None, "base_url": None}
     flags |= wish.flags
@@ -171,8 +171,8 @@ def _recovery(past: LoadedRun, chosen: settings.Settings, wish: ResumeRequest) -
     except ValidationError:  # another version knew other settings
         policy = chosen.recovery
     changes = dict(wish.flags.get("recovery", {}))
-    if isinstance(past.said("recovery"), bool):
-        changes = {"enabled": past.said("recovery"), **changes}
+    if isinstance(past.latest("recovery"), bool):
+        changes = {"enabled": past.latest("recovery"), **changes}
     return policy.model_copy(update=changes)
 
 
