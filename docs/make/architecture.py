@@ -9,7 +9,7 @@ from typing import Final
 from xml.sax.saxutils import escape
 
 PICTURE: Final = Path(__file__).parents[1] / "architecture.svg"
-WIDTH, HEIGHT = 900, 500
+WIDTH, HEIGHT = 900, 528
 TEXT, DIM, LINE, PANEL, ACCENT, PERSON = "#d8dee6", "#93a1b0", "#3d4a57", "#171d24", "#6ea8fe", "#8fd18a"
 
 
@@ -45,20 +45,23 @@ BOXES: Final = (
     Box(30, 356, 250, "recovery", "classify, decide: pure"),
     Box(325, 356, 250, "loop", "request · batch · recover"),
     Box(620, 356, 250, "tools", "run here, ask first"),
-    Box(325, 428, 250, "providers", "one file per wire"),
+    Box(325, 446, 250, "providers", "one file per wire"),
 )
-COMMAND, EVENT = f'stroke="{PERSON}" marker-end="url(#command)"', f'stroke="{ACCENT}" marker-end="url(#event)"'
+COMMAND, EVENT = (
+    f'stroke="{PERSON}" marker-end="url(#command)"',
+    f'stroke="{ACCENT}" marker-end="url(#event)"',
+)
 ARROWS: Final = (
     (COMMAND, "M 410 124 V 266"),
     (COMMAND, "M 410 328 V 352"),
-    (COMMAND, "M 410 414 V 424"),
+    (COMMAND, "M 410 414 V 442"),
     (COMMAND, "M 575 395 H 616"),
-    (EVENT, "M 490 428 V 418"),
+    (EVENT, "M 490 446 V 418"),
     (EVENT, "M 490 356 V 332"),
     (EVENT, "M 616 375 H 579"),
     (EVENT, "M 575 299 H 616"),
-    (EVENT, "M 490 270 V 242 H 155 V 214"),
-    (EVENT, "M 490 270 V 242 H 745 V 128"),
+    (EVENT, "M 490 270 V 248 H 155 V 214"),
+    (EVENT, "M 490 270 V 248 H 745 V 128"),
     (EVENT, "M 155 152 V 128"),
     (f'stroke="{DIM}"', "M 325 385 H 280"),
 )
@@ -72,9 +75,9 @@ def picture() -> str:
         "<title>Commands go down to the loop and the provider; events come back up</title>\n"
         f"<defs>{_head('command', PERSON)}{_head('event', ACCENT)}</defs>\n"
         f'<rect width="{WIDTH}" height="{HEIGHT}" rx="10" fill="#0f1216"/>\n',
-        f'<path d="M 20 234 H 880" stroke="{LINE}" stroke-dasharray="3 5"/>\n',
+        f'<path d="M 20 230 H 880" stroke="{LINE}" stroke-dasharray="3 5"/>\n',
         _words(30, 34, "the program · tui/handrail_tui", DIM, 13, "start"),
-        _words(30, 256, "the library · core/handrail", DIM, 13, "start"),
+        _words(30, 290, "the library · core/handrail", DIM, 13, "start"),
         _words(560, 34, "commands ↓", PERSON, 13, "start"),
         _words(680, 34, "events ↑", ACCENT, 13, "start"),
     ]
