@@ -9,10 +9,11 @@ from dataclasses import fields
 from typing import get_args
 
 import click
-from pages import ROOT, block
+from pages import DESIGN, ROOT, block
 
 from handrail import events
 from handrail_tui.cli import COMMANDS
+from handrail_tui.lines import exit_codes
 
 PAGE = (ROOT / "docs/command-line.md").read_text("utf-8")
 
@@ -52,3 +53,19 @@ def test_a_line_of_the_page_has_the_fields_of_its_event() -> None:
 def test_run_finished_is_shown_with_every_field() -> None:
     last = json.loads(block(PAGE, "Lines of").splitlines()[-1])
     assert set(last) | {"at", "turn"} == {field.name.rstrip("_") for field in fields(events.RunFinished)}
+
+
+def codes(page: str) -> dict[int, str]:
+    """The table of exit codes: what stands beside each."""
+    rows = re.findall(r"^\| ([\d, ]+) \| (.+) \|$", page, re.M)
+    return {int(code): words for several, words in rows for code in several.split(", ")}
+
+
+def test_the_tables_of_exit_codes_are_what_the_program_returns() -> None:
+    rules = codes((DESIGN / "rules.md").read_text("utf-8"))
+    for outcome, code in exit_codes.BY_OUTCOME.items():
+        assert outcome in rules[code]
+    signals = {exit_codes.of_signal(name) for name in ("SIGHUP", "SIGPIPE", "SIGTERM", None)}
+    known = {*exit_codes.BY_OUTCOME.values(), *signals, exit_codes.FAULT, exit_codes.USAGE}
+    assert set(rules) == known
+    assert set(codes((ROOT / "README.md").read_text("utf-8"))) == known
