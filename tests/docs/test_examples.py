@@ -34,7 +34,7 @@ async def test_the_example_of_the_clock_passes() -> None:
 
 def test_the_example_of_a_snapshot_uses_what_is_there() -> None:
     example = block(CONTRIBUTING, "A snapshot")
-    there = (ROOT / "tests/tui/test_snapshots_run.py").read_text("utf-8")
+    there = (ROOT / "tests/tui/screens/test_snapshots_run.py").read_text("utf-8")
     for name in re.findall(r"\b(snap|needs_you)\(", example):
         assert f"def {name}(" in there
 
