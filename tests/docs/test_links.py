@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 
@@ -39,3 +40,17 @@ def test_the_source_distribution_holds_every_page() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     included = project["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert {name_of(page).partition("/")[0] for page in PAGES} <= set(included)
+
+
+def test_pages_that_the_code_names_are_there() -> None:
+    """`rules.md` or `docs/events.md` in a docstring; what a prompt or an example is called counts as there."""
+    there = {name for page in PAGES for name in (page.name, name_of(page))}
+    prompts = [path.name for path in (ROOT / "core/handrail/prompts").glob("*.md")]
+    there |= {"session.md", *prompts, *(f"handrail/prompts/{name}" for name in prompts)}
+    named = {
+        (name_of(path), name)
+        for folder in ("core", "tui", "themes")
+        for path in (ROOT / folder).rglob("*.py")
+        for name in re.findall(r"(?<![\w./])[\w-]+(?:/[\w-]+)*\.md\b", path.read_text("utf-8"))
+    }
+    assert {f"{path}: {name}" for path, name in named if name not in there} == set()
