@@ -37,17 +37,17 @@ T = TypeVar("T")
 Human: TypeAlias = Callable[[ev.HumanRequested], "str | Awaitable[str | None] | None"]
 """Answers a question in words; None: the person cannot."""
 Approver: TypeAlias = Callable[[ev.ApprovalRequested], "bool | Awaitable[bool]"]
-"""Says whether a call may run."""
+"""Decides whether a call may run."""
 
 
 class StepFailed(Exception):
-    """A step that came to no value (rule S8).
+    """A step that ended without a value (rule S8).
 
     `kind` is the first that applies of: invalid-submissions, cancelled, human-required, budget, turn-limit,
     usage-limit, provider, no-submit. `errors` are those of the last invalid submission, `failure` and `class_` the
     provider's last failure and its class, `bound` the bound that was hit, `question` what a person was needed for,
-    `until` the moment (seconds since the epoch) at which a usage limit ends. `transcript` holds everything that was
-    said, broken replies too.
+    `until` the moment (seconds since the epoch) at which a usage limit ends. `transcript` holds all
+    messages, including broken replies.
     """
 
     def __init__(self, finished: ev.RunFinished, log: _Log) -> None:
@@ -124,11 +124,11 @@ async def step(
     returned is the validated object. The shape is checked, not the truth: a schema-valid value can still be wrong.
 
     `output`: a pydantic model, dataclass, TypedDict (typing_extensions' on Python 3.11), union, `list[int]`, Literal,
-    anything that pydantic can describe, or a JSON Schema as a mapping; roots that are no object are wrapped for the
-    model and unwrapped for you.
+    anything that pydantic can describe, or a JSON Schema as a mapping; a root that is not an object is wrapped for
+    the model and unwrapped for you.
     `model`: `"provider/name"`, its key taken from the environment, or a Provider.
     `tools`: from the decorator `handrail.tool`, or `handrail.tools.builtin_tools(["read", "grep"])`. They run without
-    asking, unless `approve` is a mode (ask, edits, all) or a function that decides about one call.
+    approval, unless `approve` is a mode (ask, edits, all) or a function that decides about one call.
     `max_turns` counts requests to the model, `max_attempts` invalid submissions; `deadline_s` is in seconds,
     `max_total_tokens` in tokens, `max_cost` in US dollars (refused when the model's price is unknown).
     `recovery`: False: a broken request or an empty reply ends the step. True, or a RecoveryPolicy: retries, continues
@@ -178,7 +178,9 @@ async def step(
         finished = await session.run(prompt)
     finally:
         await caller.close()
-    assert isinstance(finished, ev.RunFinished)  # only a program's end interrupts, and nobody sends one here
+    assert isinstance(
+        finished, ev.RunFinished
+    )  # only the program's exit interrupts a run, and a step has none
     if finished.outcome != "submitted":
         raise StepFailed(finished, log)
     return session.value
@@ -201,7 +203,7 @@ def step_sync(prompt: str, output: Any, **options: Unpack[StepOptions]) -> Any:
 
 
 class _Log:
-    """What StepFailed tells of a run."""
+    """Collects what StepFailed reports about a run."""
 
     def __init__(self) -> None:
         self.errors: tuple[ev.FieldError, ...] = ()
@@ -212,7 +214,7 @@ class _Log:
 
     @property
     def transcript(self) -> tuple[Message, ...]:
-        """Everything that was said, results in call order behind their reply (rule L5)."""
+        """All messages; results follow their reply in call order (rule L5)."""
         said: list[Message] = []
         for message in self._said:
             said.append(message)
@@ -239,7 +241,7 @@ class _Log:
 
 
 class _Caller:
-    """Lets the caller's functions answer what the run asks."""
+    """Lets the caller's functions answer the run's questions."""
 
     def __init__(self, session: Session, human: Human | None, approver: Approver | None) -> None:
         self._session, self._human, self._approver = session, human, approver
@@ -282,7 +284,7 @@ class _Caller:
 
 
 async def _result(call: Callable[[], Any]) -> Any:
-    """What the caller's function gives, or the exception that it raised."""
+    """The result of the caller's function, or the exception that it raised."""
     try:
         result = call()
         return await result if isawaitable(result) else result
@@ -291,7 +293,7 @@ async def _result(call: Callable[[], Any]) -> Any:
 
 
 def _provider(model: Provider | str, clock: Clock | None) -> tuple[Provider, tuple[str, ...]]:
-    """The model to ask, and the keys that no event may show (rule J5)."""
+    """The provider, and the keys that no event may show (rule J5)."""
     keys = key_values(os.environ)
     if not isinstance(model, str):
         return model, tuple(keys)

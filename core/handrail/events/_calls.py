@@ -18,7 +18,7 @@ class ToolBatchStarted(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(EventBase):
-    """A tool really starts: its arguments were valid and nobody denied it."""
+    """A tool starts: its arguments were valid, and it was not denied."""
 
     call_id: str
     name: str
@@ -38,7 +38,7 @@ class ToolProgress(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolFinished(EventBase):
-    """The one result of a call, executed or not. `text` is what the model gets; `summary` a few words for people."""
+    """The one result of a call, executed or not. `text` is for the model; `summary` is a few words for people."""
 
     call_id: str
     name: str
@@ -55,7 +55,7 @@ class ToolFinished(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolBatchFinished(EventBase):
-    """All results are there. `votes` of `of` results asked to end the loop; `ends` says whether it does (rule L7)."""
+    """All results are there. `votes` of `of` results voted to end the loop; `ends` says whether it ends (rule L7)."""
 
     type: Literal["tool_batch_finished"] = "tool_batch_finished"
     votes: int = 0
@@ -66,7 +66,7 @@ class ToolBatchFinished(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission(EventBase):
-    """A call of submit was judged. `attempt` counts invalid ones so far, this one included when it is invalid."""
+    """A submission was validated. `attempt` counts the invalid ones so far, including this one if it is invalid."""
 
     accepted: bool
     call_id: str

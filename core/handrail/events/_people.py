@@ -10,7 +10,7 @@ from handrail.events.parts import EventBase, HumanKind, QueuedMessage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanRequested(EventBase):
-    """The run holds for a person (rules H1, H2). `call_id` is None for the marked last line."""
+    """The run waits for a person (rules H1, H2). `call_id` is None for the marked last line."""
 
     id: str
     kind: HumanKind
@@ -36,7 +36,7 @@ class HumanAnswered(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequested(EventBase):
-    """A call asks first (rule H5). `pattern` is what «always this session» would allow; None: it cannot be given."""
+    """A call needs approval (rule H5). `pattern` is what «always this session» would allow; None: not available."""
 
     id: str
     call_id: str
@@ -61,7 +61,7 @@ class ApprovalAnswered(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueChanged(EventBase):
-    """What waits to be delivered now, in order. `returned` holds what went back to the person (rule L8)."""
+    """The messages that are now queued, in order. `returned` holds those that went back to the person (rule L8)."""
 
     type: Literal["queue_changed"] = "queue_changed"
     steering: tuple[QueuedMessage, ...] = ()
@@ -71,7 +71,7 @@ class QueueChanged(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steered(EventBase):
-    """A queued message entered the history; the same record takes it off the queue (rule L8)."""
+    """A queued message was delivered to the model and removed from the queue (rule L8)."""
 
     id: str
     text: str

@@ -15,8 +15,9 @@ from handrail.messages import Failure
 class Decided(EventBase):
     """What recovery decided after a reply, and why (rule R2). `class` is the failure's class (rule K2).
 
-    `delay_s`/`until` are set when a pause comes first. `omits` says that the last reply and its results leave the
-    model's view. `number` of `limit` counts the allowance named by the decision. `before` and `after` are the ledger.
+    `delay_s`/`until` are set when a pause comes first. `omits` says that the last reply and its results are removed
+    from the model's view. `number` of `limit` counts the allowance that the decision uses. `before` and `after` are the
+    ledger.
     """
 
     decision: DecisionKind
@@ -37,7 +38,7 @@ class Decided(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointMade(EventBase):
-    """The one checkpoint in force, as the model will see it (rules R8, R9). `quoted` counts quoted code points."""
+    """The current checkpoint, as the model will see it (rules R8, R9). `quoted` counts quoted code points."""
 
     text: str
     type: Literal["checkpoint_made"] = "checkpoint_made"
@@ -51,8 +52,8 @@ WaitHow: TypeAlias = Literal["elapsed", "skipped", "stopped", "steered", "recove
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitStarted(EventBase):
-    """A planned pause. `words` are the provider's own, `source` says where guidance was found, `poll` of `polls`
-    counts when there is none (rule U8)."""
+    """A planned pause. `words` is the provider's message, `source` says where its guidance was found; without guidance,
+    `poll` of `polls` counts the polls (rule U8)."""
 
     seconds: float
     until: Moment
@@ -96,7 +97,7 @@ class CompactionFinished(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BudgetSpent(EventBase):
-    """An allowance of recovery is used up: one warning (rule R11)."""
+    """An allowance of recovery is used up. This is announced once (rule R11)."""
 
     which: str
     type: Literal["budget_spent"] = "budget_spent"

@@ -16,7 +16,7 @@ SCHEMA = 1  # the version of the list of events
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted(EventBase):
-    """A run begins, or goes on after an interruption (`resumed`). `limits` holds bounds and recovery's settings."""
+    """A run begins, or continues after an interruption (`resumed`). `recovery` holds the recovery settings."""
 
     type: Literal["run_started"] = "run_started"
     schema: int = SCHEMA
@@ -42,8 +42,8 @@ class RunStarted(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnStarted(EventBase):
-    """A request is about to be made. `purpose` tells a summary for compaction from the task itself; `attempt` counts
-    the tries of one unbroken failure from 1."""
+    """A request is about to be made. `purpose` distinguishes a summary for compaction from the task itself; `attempt`
+    counts the attempts of one unbroken failure from 1."""
 
     type: Literal["turn_started"] = "turn_started"
     purpose: Literal["task", "summary"] = "task"
@@ -59,8 +59,8 @@ class MessageStarted(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageDelta(EventBase):
-    """More of the reply. For calls `index` numbers the call in the reply, `name` is set on its first piece and `text`
-    is raw JSON."""
+    """A piece of the reply. For calls, `index` is the call's number in the reply, `name` is set on its first piece, and
+    `text` is raw JSON."""
 
     type: Literal["message_delta"] = "message_delta"
     kind: Literal["text", "thinking", "tool_call"] = "text"
@@ -71,9 +71,9 @@ class MessageDelta(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MessageFinished(EventBase):
-    """The reply, whole or as far as it came. It supersedes its deltas. `cost` in dollars, None while unknown.
+    """The reply, complete or as far as it came. It supersedes its deltas. `cost` is in dollars, None while unknown.
 
-    `estimate` stands in for a usage that the provider did not tell, so that bounds on tokens and cost still hold."""
+    `estimate` replaces a usage that the provider did not report, so that bounds on tokens and cost still work."""
 
     message: AssistantMessage
     type: Literal["message_finished"] = "message_finished"
@@ -96,7 +96,7 @@ class TurnFinished(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChanged(EventBase):
-    """A person changed something in mid-run: the model, a bound, recovery on or off, the approval mode."""
+    """A person changed something during the run: the model, a bound, recovery on or off, the approval mode."""
 
     type: Literal["settings_changed"] = "settings_changed"
     model: str | None = None
@@ -112,7 +112,7 @@ class SettingsChanged(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(EventBase):
-    """A line for the person."""
+    """A message for the person."""
 
     text: str
     type: Literal["notice"] = "notice"
@@ -121,7 +121,7 @@ class Notice(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(EventBase):
-    """The end of a run; null where a field does not apply. `class` is that of the last failure."""
+    """The end of a run. Fields that do not apply are null. `class` is that of the last failure."""
 
     outcome: Outcome
     type: Literal["run_finished"] = "run_finished"
@@ -143,7 +143,7 @@ class RunFinished(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunInterrupted(EventBase):
-    """The program was told to end; the run can be resumed (rule J7)."""
+    """The program exited; the run can be resumed (rule J7)."""
 
     type: Literal["run_interrupted"] = "run_interrupted"
     signal: str | None = None

@@ -55,7 +55,7 @@ class FieldError:
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """A text in force: the system prompt, or AGENTS.md of the project. `path` says where it stands."""
+    """An instruction for the model: the system prompt, or the project's AGENTS.md. `path` is its file."""
 
     path: str
     text: str
@@ -63,7 +63,7 @@ class Instruction:
 
 @dataclass(frozen=True, slots=True)
 class QueuedMessage:
-    """A message of a person that was not delivered yet."""
+    """A person's message that has not been delivered yet."""
 
     id: str
     text: str
@@ -71,7 +71,7 @@ class QueuedMessage:
 
 @dataclass(frozen=True, slots=True)
 class CallInfo:
-    """A call as the batch shows it. `title` is one line: a path, a command."""
+    """A call as shown in its batch. `title` is one line: a path, a command."""
 
     id: str
     name: str

@@ -10,7 +10,7 @@ from handrail.events import Event
 
 
 class Codec:
-    """Events to and from JSON lines. Built on first use: the adapter costs some tens of milliseconds."""
+    """Events to and from JSON lines. Built on first use, since building the adapter takes tens of milliseconds."""
 
     _adapter: ClassVar[Any] = None
 
@@ -24,7 +24,7 @@ class Codec:
 
     @classmethod
     def dumps(cls, event: Event) -> bytes:
-        """One event as JSON, without a newline. `type` and `at` stand in it; keys are those of docs/events.md."""
+        """One event as JSON, without a newline. It has `type` and `at`; docs/events.md lists the keys."""
         return cls._get().dump_json(event, by_alias=True)  # type: ignore[no-any-return]
 
     @classmethod

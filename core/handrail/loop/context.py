@@ -125,7 +125,7 @@ RETRY_S = 5.0  # seconds until a failed write to the journal is tried again
 
 
 class RunContext:
-    """Where a run stands, and its event stream: each event is masked, recorded, folded, then sent to the listeners."""
+    """A run's state and its event stream. Each event is masked, recorded, folded, then sent to the listeners."""
 
     def __init__(self, clock: Clock, record: Recorder | None = None, masker: Masker | None = None) -> None:
         self.clock = clock

@@ -92,7 +92,7 @@ async def _read(
                     publish(_delta(part, partial, at, turn))
         finally:
             await _close(stream)
-    except Exception as error:  # a provider should not raise, but whatever it does, the run must go on
+    except Exception as error:  # a provider should not raise, but whatever it does, the run must continue
         failure = Failure(f"{type(error).__name__}: {error}", provider.model.provider, "stream")
         return partial.message("error", failure=failure)
     failure = Failure("the stream ended before the reply was finished", provider.model.provider, "stream")

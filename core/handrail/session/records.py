@@ -218,7 +218,7 @@ class _Scan:
         if record.kind == REPAIRED:
             self._set_aside_by(record)
         if record.n < self._next:
-            what = f"record {record.n} stands here a second time"
+            what = f"record {record.n} occurs here a second time"
             self._pending.append(Damage(record.offset, self._lines, what, record.length))
             return []
         if record.n > self._next and not self._pending:
@@ -242,7 +242,7 @@ class _Scan:
 
 def _what(piece: bytes) -> str:
     if not piece.startswith(_START):
-        return "what stands here is no record"
+        return "this is not a record"
     return "the record does not fit its checksum" if _LINE.fullmatch(piece) else "the record is cut off"
 
 

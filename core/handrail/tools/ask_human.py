@@ -37,7 +37,7 @@ class AskHuman(Tool):
     name = NAME
     description = (
         "Ask the person for what only a person can do: solve a captcha, log in, confirm a second factor, pay, grant a "
-        "permission, do something physical, decide, or tell you what you cannot find out. The run holds until they "
+        "permission, do something physical, decide, or tell you what you cannot find out. The run waits until they "
         "have answered. Do not use it for anything that you can find out or do with your other tools."
     )
     parameters = AskHumanArguments.model_json_schema()

@@ -16,13 +16,13 @@ from handrail.providers.base import ToolSpec
 from handrail.tools.base import ToolResult
 
 DESCRIPTION = """\
-Hand in the final answer. This is the only way to finish: text outside this call is not an answer.
+Submit the final answer. This is the only way to finish: text outside this call is not an answer.
 Call it once, alone, when the work is done, with the whole answer as arguments that fit the schema exactly: \
 numbers as numbers, nothing left out, nothing added.
-If it is rejected, the result names each field that is wrong. Mend those fields and hand in the whole answer \
-again; the number of tries is limited."""
+If it is rejected, the result names each field that is wrong. Correct those fields and submit the whole answer \
+again; the number of attempts is limited."""
 
-WRAPPED = f"The answer stands under the one property `{VALUE}`."
+WRAPPED = f"The answer goes in the single property `{VALUE}`."
 
 
 class SubmitTool:

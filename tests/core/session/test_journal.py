@@ -263,7 +263,7 @@ def test_J2_garbage_behind_the_last_record_is_set_aside(path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "what", "line"),
     [
-        (lambda lines: [*lines[:2], b"# a remark", *lines[2:]], "what stands here is no record", 3),
+        (lambda lines: [*lines[:2], b"# a remark", *lines[2:]], "this is not a record", 3),
         (lambda lines: [*lines[:2], lines[2][:-9], *lines[3:]], "the record is cut off", 3),
         (
             lambda lines: [*lines[:2], lines[2].replace(b"red", b"ted"), *lines[3:]],
@@ -271,7 +271,7 @@ def test_J2_garbage_behind_the_last_record_is_set_aside(path: Path) -> None:
             3,
         ),
         (lambda lines: [*lines[:2], *lines[3:]], "records 2 to 2 are missing", 3),
-        (lambda lines: [*lines[:3], lines[1], *lines[3:]], "record 1 stands here a second time", 4),
+        (lambda lines: [*lines[:3], lines[1], *lines[3:]], "record 1 occurs here a second time", 4),
         (lambda lines: [*lines[:2], lines[2][:50] + lines[3], *lines[4:]], "the record is cut off", 3),
         (lambda lines: [*lines[:2], lines[2].replace(b'"n":2', b'"n":9'), *lines[3:]], "checksum", 3),
     ],
