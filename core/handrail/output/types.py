@@ -13,14 +13,14 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 
 from typing_extensions import TypeForm
 
 from handrail.errors import did_you_mean
 from handrail.events import FieldError
 from handrail.messages import ToolCall, clean
-from handrail.output.json_schema import (
+from handrail.output._json_schema import (
     NOT_ALLOWED,
     VALUE,
     SchemaValidator,
@@ -30,8 +30,8 @@ from handrail.output.json_schema import (
     shorten,
     shown,
 )
-from handrail.output.json_schema import OutputError as OutputError
-from handrail.output.strict_json import inner, read, without_bad_escapes
+from handrail.output._json_schema import OutputError as OutputError
+from handrail.output._strict_json import inner, read, without_bad_escapes
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -58,6 +58,9 @@ class Output(ABC, Generic[T]):
     `parameters` is a JSON Schema with an object at its root. `wrapped` means that the answer is under the
     single property `value`, because its own schema is not of `type: object` (rule S1).
     """
+
+    wrapper: Final = VALUE
+    """The name of that property."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.parameters: dict[str, Any] = shown(schema)

@@ -16,8 +16,8 @@ from handrail.messages import Failure, ToolCall, Usage
 from handrail.output.types import make_output
 from handrail.providers.base import ModelInfo, Price
 from handrail.providers.scripted import ScriptedCall, ScriptedProvider, ScriptedReply, arguments_text
-from handrail.scenario.file import CallPart, ReplyPart, Scenario, ToolPart
-from handrail.scenario.person import ScriptedPerson
+from handrail.scenario._file import CallPart, ReplyPart, Scenario, ToolPart
+from handrail.scenario._person import ScriptedPerson
 from handrail.session import Session
 from handrail.toml import short_path
 from handrail.tools.base import Preview, Tool, ToolContext, ToolError, ToolResult

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from handrail.events import FieldError
-from handrail.output.json_schema import VALUE
 from handrail.output.types import Output
 from handrail.providers.base import ToolSpec
 from handrail.tools.base import ToolResult
@@ -22,7 +21,7 @@ numbers as numbers, nothing left out, nothing added.
 If it is rejected, the result names each field that is wrong. Correct those fields and submit the whole answer \
 again; the number of attempts is limited."""
 
-WRAPPED = f"The answer goes in the single property `{VALUE}`."
+WRAPPED = f"The answer goes in the single property `{Output.wrapper}`."
 
 
 class SubmitTool:

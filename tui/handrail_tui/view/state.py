@@ -10,12 +10,12 @@ Text is cleaned here, once, for every widget (rule L11).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from handrail import events as ev
 from handrail.events import Event, QueuedMessage
+from handrail.events.fold import handlers
 from handrail_tui.view import wording
 from handrail_tui.view.items import Compaction, End, Entry, Header, Item, Meters, Note, Said
 from handrail_tui.view.stopwatch import Stopwatch
@@ -115,7 +115,8 @@ class ViewState:
 
     def apply(self, event: Event) -> Change:
         """Take in one event."""
-        return _FOLDS[event.type](self, event)
+        change: Change = _FOLDS[type(event)](self, event)
+        return change
 
     def _add(self, item: Item, *, facts: bool = False, card: bool = False) -> Change:
         self.items.append(item)
@@ -410,10 +411,4 @@ def _queued(messages: tuple[QueuedMessage, ...]) -> tuple[QueuedMessage, ...]:
     return tuple(QueuedMessage(m.id, clean_for_terminal(m.text)) for m in messages)
 
 
-def _folds() -> dict[str, Callable[[ViewState, Any], Change]]:
-    """Each event's fold by the event's name: `turn_started` is `_turn_started`."""
-    kinds = (kind.__dataclass_fields__["type"].default for kind in ev.Event.__args__)
-    return {name: getattr(ViewState, f"_{name}") for name in kinds}
-
-
-_FOLDS: Final = _folds()
+_FOLDS: Final = handlers(ViewState)

@@ -12,7 +12,7 @@ from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.providers.base import Request
 from handrail.providers.scripted import ScriptedProvider, searchable
-from handrail.scenario.file import ExpectPart, Scenario
+from handrail.scenario._file import ExpectPart, Scenario
 from handrail.scenario.play import session_for, working_folder
 from handrail.tools.ask_human import NAME as ASK_HUMAN
 

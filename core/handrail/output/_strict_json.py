@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 from handrail.messages import clean
-from handrail.output.json_schema import brief, shorten
+from handrail.output._json_schema import brief, shorten
 
 MAX_DIGITS = 4000
 MAX_DEPTH = 150

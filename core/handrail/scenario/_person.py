@@ -9,7 +9,7 @@ from functools import partial
 from handrail import events as ev
 from handrail.clock import Timer
 from handrail.loop.people import HumanQuestion
-from handrail.scenario.file import PersonPart
+from handrail.scenario._file import PersonPart
 from handrail.session import Session
 
 _ANSWERS = {
