@@ -23,7 +23,7 @@ import handrail.clock
 import handrail.session.journal as journals
 from handrail import events as ev
 from handrail.clock import EPOCH, Clock, VirtualClock
-from handrail.loop.request import is_lost
+from handrail.loop.request import is_rebuilt
 from handrail.providers import catalog
 from handrail.providers.base import ModelInfo, Provider
 from handrail.providers.scripted import ScriptedProvider, ScriptedReply
@@ -75,7 +75,7 @@ def _past() -> list[ev.Event]:
 
 def _replies_used(past: list[ev.Event]) -> int:
     """Replies that were heard to their end; one that the program did not live to hear is asked for again."""
-    return sum(isinstance(e, ev.MessageFinished) and not is_lost(e.message) for e in past)
+    return sum(isinstance(e, ev.MessageFinished) and not is_rebuilt(e.message) for e in past)
 
 
 def _live(job: dict[str, Any]) -> int:
