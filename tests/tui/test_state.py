@@ -10,7 +10,16 @@ from handrail.clock import EPOCH
 from handrail.events import CallInfo, QueuedMessage
 from handrail.messages import AssistantMessage, Failure, Text, Thinking, Usage
 from handrail_tui.view import wording
-from handrail_tui.view.items import Attempt, Call, Compaction, End, Entry, Note, Said, Turn
+from handrail_tui.view.items import (
+    AttemptItem,
+    CallItem,
+    CompactionItem,
+    DecisionItem,
+    EndItem,
+    NoteItem,
+    PersonItem,
+    TurnItem,
+)
 from handrail_tui.view.state import ViewState
 from handrail_tui.widgets.decisions import decision_lines
 
@@ -23,11 +32,11 @@ def fold(story: Story, state: ViewState | None = None) -> ViewState:
     return state
 
 
-def last_turn(state: ViewState) -> Turn:
-    return next(item for item in reversed(state.items) if isinstance(item, Turn))
+def last_turn(state: ViewState) -> TurnItem:
+    return next(item for item in reversed(state.items) if isinstance(item, TurnItem))
 
 
-def calls(state: ViewState) -> list[Call]:
+def calls(state: ViewState) -> list[CallItem]:
     batch = last_turn(state).current.batch
     assert batch is not None
     return batch.calls
@@ -35,7 +44,7 @@ def calls(state: ViewState) -> list[Call]:
 
 def test_the_transcript_holds_what_was_said_and_done_in_order() -> None:
     state = fold(flaky())
-    assert [type(item) for item in state.items] == [Said, Turn, Turn, Turn]
+    assert [type(item) for item in state.items] == [PersonItem, TurnItem, TurnItem, TurnItem]
     attempt = last_turn(state).current
     assert [(b.kind, b.lines) for b in attempt.blocks] == [("thinking", 34), ("text", 1)]
     assert [(c.name, c.state, c.lines) for c in calls(state)] == [
@@ -68,7 +77,7 @@ def test_R7_a_broken_attempt_is_kept_superseded_and_the_next_one_says_why() -> N
 def test_steering_between_two_attempts_begins_a_new_turn_in_the_transcript() -> None:
     story = broken_stream(Story().start().request(1).says("half").reply(Text("half"), stop="error"))
     story.add(ev.WaitEnded, how="steered").add(ev.Steered, id="q1", text="other way").request(2, attempt=2)
-    assert [type(item) for item in fold(story).items] == [Said, Turn, Said, Turn]
+    assert [type(item) for item in fold(story).items] == [PersonItem, TurnItem, PersonItem, TurnItem]
 
 
 def test_a_message_supersedes_its_deltas() -> None:
@@ -88,7 +97,7 @@ def test_L11_text_is_cleaned_in_the_fold() -> None:
     )
     state = fold(story)
     said = state.items[0]
-    assert isinstance(said, Said)
+    assert isinstance(said, PersonItem)
     assert said.text == "do it"
     assert last_turn(state).current.text == "ab"
     call = calls(state)[0]
@@ -170,7 +179,7 @@ def test_L8_the_queue_is_what_the_last_event_says() -> None:
     assert [m.text for m in state.steering] == ["a"]
     fold(story.add(ev.Steered, id="1", text="a"), state)
     assert state.steering == (), "the record that delivers a message takes it off the queue"
-    assert isinstance(state.items[-1], Said)
+    assert isinstance(state.items[-1], PersonItem)
 
 
 def test_L7_the_votes_of_a_batch_are_kept() -> None:
@@ -187,7 +196,7 @@ def test_R14_a_summary_is_no_turn_of_the_transcript() -> None:
     state = fold(story)
     assert state.phase == "compacting"
     fold(story.add(ev.CompactionFinished, ok=True, summary="what was", before=190_000, after=9_000), state)
-    assert [type(item) for item in state.items] == [Said, Compaction]
+    assert [type(item) for item in state.items] == [PersonItem, CompactionItem]
     assert state.meters.turn == 1
 
 
@@ -198,7 +207,7 @@ def test_J7_an_interrupted_run_goes_on_with_its_clock() -> None:
     assert state.watch.read(story.at) == pytest.approx(10.4)
     fold(story.start(resumed=True).pause(5), state)
     assert state.watch.read(story.at) == pytest.approx(15.4)
-    assert isinstance(state.items[-1], Note)
+    assert isinstance(state.items[-1], NoteItem)
 
 
 def test_the_end_closes_what_was_open() -> None:
@@ -208,7 +217,7 @@ def test_the_end_closes_what_was_open() -> None:
     state = fold(story)
     assert (state.phase, state.approvals) == ("finished", {})
     end = state.items[-1]
-    assert isinstance(end, End)
+    assert isinstance(end, EndItem)
     assert (end.words, end.detail) == ("Stopped by you", "1 request · 15 tokens")
 
 
@@ -232,7 +241,7 @@ def test_the_same_events_give_the_same_state() -> None:
 def describe(state: ViewState) -> list[object]:
     found: list[object] = [state.phase, state.meters, [(e.word, e.rest, e.why) for e in state.decisions]]
     for item in state.items:
-        attempts: list[Attempt] = item.attempts if isinstance(item, Turn) else []
+        attempts: list[AttemptItem] = item.attempts if isinstance(item, TurnItem) else []
         found += [(a.heading, a.text, [c.state for c in a.batch.calls] if a.batch else []) for a in attempts]
     return found
 
@@ -257,7 +266,7 @@ def test_events_that_fit_nothing_change_nothing_and_break_nothing() -> None:
     ]
     for event in strays:
         state.apply(event)
-    assert not any(isinstance(item, Turn) for item in state.items)
+    assert not any(isinstance(item, TurnItem) for item in state.items)
 
 
 def test_twenty_thousand_deltas_fold_into_one_block() -> None:
@@ -288,10 +297,12 @@ def test_a_provider_is_quoted_without_the_envelope_of_its_words(error: str, word
 def test_a_person_who_stopped_a_run_is_not_told_who_stopped_it() -> None:
     ended = {"requests": 1, "turns": 1, "usage": Usage(1, 1)}
     stopped = Story().start().add(ev.RunFinished, outcome="cancelled", error="stopped by the person", **ended)
-    assert [i.error for i in fold(stopped).items if isinstance(i, End)] == [""]
+    assert [i.error for i in fold(stopped).items if isinstance(i, EndItem)] == [""]
 
 
 def test_a_reason_that_is_too_long_says_so() -> None:
-    entry = Entry(EPOCH, "retry", "decision", "1 of 3", "one two three four five six seven eight nine ten", 1)
+    entry = DecisionItem(
+        EPOCH, "retry", "decision", "1 of 3", "one two three four five six seven eight nine ten", 1
+    )
     lines = [line.plain for line in decision_lines([entry], 25, 9)]
     assert len(lines) == 3 and lines[-1].endswith("…") and all(len(line) <= 25 for line in lines)

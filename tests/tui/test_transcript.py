@@ -15,7 +15,7 @@ from handrail import events as ev
 from handrail.clock import EPOCH
 from handrail.events import CallInfo, FieldError
 from handrail.messages import Text
-from handrail_tui.view.items import Batch, Block, Call, Turn
+from handrail_tui.view.items import BatchItem, CallItem, ReplyBlock, TurnItem
 from handrail_tui.view.state import ViewState
 from handrail_tui.widgets import theming
 from handrail_tui.widgets.batch import batch_rows, votes_words
@@ -39,7 +39,7 @@ def fold(story: Story) -> ViewState:
 
 
 def turn_text(story: Story, look: Look | None = None) -> str:
-    turn = next(item for item in reversed(fold(story).items) if isinstance(item, Turn))
+    turn = next(item for item in reversed(fold(story).items) if isinstance(item, TurnItem))
     return plain(TurnRows(turn).rows(look or Look(80, story.at, has_output=True), current=True))
 
 
@@ -48,7 +48,7 @@ def turn_text(story: Story, look: Look | None = None) -> str:
 
 def test_L7_the_votes_are_told_in_words() -> None:
     def words(votes: int | None, of: int, ends: bool) -> str:
-        return votes_words(Batch(0.0, votes=votes, of=of, ends=ends))
+        return votes_words(BatchItem(0.0, votes=votes, of=of, ends=ends))
 
     assert words(None, 3, False) == ""
     assert words(0, 3, False) == "no call ends the loop, it goes on"
@@ -76,7 +76,7 @@ def test_a_thought_folds_by_itself_and_says_how_much_it_hides() -> None:
 
 def test_a_broken_attempt_is_one_dim_line_that_opens() -> None:
     story = second_attempt(batch_done(flaky()))
-    turn = next(item for item in reversed(fold(story).items) if isinstance(item, Turn))
+    turn = next(item for item in reversed(fold(story).items) if isinstance(item, TurnItem))
     rows = TurnRows(turn).rows(Look(80, story.at), current=True)
     assert "▸ request 4, kept as quoted context: “I will make the total lazy" in plain(rows)
     look = Look(80, story.at, toggled={turn.attempts[0]})
@@ -101,20 +101,22 @@ def test_S4_a_rejected_submission_shows_its_fields_and_an_accepted_one_its_value
 
 
 def test_an_error_shows_its_first_lines_unasked_and_a_good_result_does_not() -> None:
-    call = Call("1", "bash", "make", state="error", text="\n".join(f"line {n}" for n in range(9)), lines=9)
-    rows = plain(batch_rows(Batch(0.0, [call], seconds=1.0), Look(80, 1.0), current=True))
+    call = CallItem(
+        "1", "bash", "make", state="error", text="\n".join(f"line {n}" for n in range(9)), lines=9
+    )
+    rows = plain(batch_rows(BatchItem(0.0, [call], seconds=1.0), Look(80, 1.0), current=True))
     assert "line 3" in rows
     assert "line 4" not in rows
     assert "5 more lines" in rows
     call.state = "ok"
-    assert "line 0" not in plain(batch_rows(Batch(0.0, [call], seconds=1.0), Look(80, 1.0), current=True))
+    assert "line 0" not in plain(batch_rows(BatchItem(0.0, [call], seconds=1.0), Look(80, 1.0), current=True))
     opened = Look(80, 1.0, toggled={call})
-    assert "line 8" in plain(batch_rows(Batch(0.0, [call], seconds=1.0), opened, current=True))
+    assert "line 8" in plain(batch_rows(BatchItem(0.0, [call], seconds=1.0), opened, current=True))
 
 
 def test_a_finished_batch_of_many_calls_folds_once_it_is_not_the_newest() -> None:
-    calls = [Call(str(n), "read" if n else "grep", f"f{n}", state="ok") for n in range(7)]
-    batch = Batch(0.0, calls, seconds=2.0)
+    calls = [CallItem(str(n), "read" if n else "grep", f"f{n}", state="ok") for n in range(7)]
+    batch = BatchItem(0.0, calls, seconds=2.0)
     assert len(batch_rows(batch, Look(80, 9.0), current=True)) == 8
     rows = batch_rows(batch, Look(80, 9.0), current=False)
     assert plain(rows) == "  ▌ ▸ batch of 7  2.0 s  grep, read 6"
@@ -125,8 +127,8 @@ def test_a_short_diff_is_shown_and_a_long_one_folds() -> None:
     def edit(lines: int) -> str:
         body = "".join(f"+line {n}\n" for n in range(lines))
         diff = f"--- a/x\n+++ b/x\n@@ -0,0 +1,{lines} @@\n{body}"
-        call = Call("1", "edit", "x", state="ok", diff=diff, text="done")
-        return plain(batch_rows(Batch(0.0, [call], seconds=0.1), Look(80, 1.0), current=True))
+        call = CallItem("1", "edit", "x", state="ok", diff=diff, text="done")
+        return plain(batch_rows(BatchItem(0.0, [call], seconds=0.1), Look(80, 1.0), current=True))
 
     assert "+ line 3" in edit(4)
     assert "+ line 3" not in edit(40)
@@ -136,7 +138,7 @@ def test_no_row_is_wider_than_the_transcript() -> None:
     story = second_attempt(batch_done(flaky()))
     for width in (10, 17, 40, 80):
         for item in fold(story).items:
-            if isinstance(item, Turn):
+            if isinstance(item, TurnItem):
                 rows = TurnRows(item).rows(Look(width, story.at, thinking=True), current=True)
                 assert max(row.content.cell_length for row in rows) <= max(width, 24)
 
@@ -212,7 +214,7 @@ def test_no_markdown_breaks_it(text: str, width: int) -> None:
     )
 )
 def test_a_streamed_reply_ends_as_if_it_had_come_at_once(pieces: list[str]) -> None:
-    streamed, whole = Block("text", 0.0), Block("text", 0.0)
+    streamed, whole = ReplyBlock("text", 0.0), ReplyBlock("text", 0.0)
     rows = ReplyRows(streamed, 30)
     for piece in pieces:
         streamed.add(piece)
@@ -224,7 +226,7 @@ def test_a_streamed_reply_ends_as_if_it_had_come_at_once(pieces: list[str]) -> N
 
 
 def test_an_open_fence_is_plain_text_until_it_closes() -> None:
-    block = Block("text", 0.0)
+    block = ReplyBlock("text", 0.0)
     rows = ReplyRows(block, 40)
     block.add("```python\nx = 1\n\ny = 2\n")
     assert "```python" in plain(rows.update())
@@ -234,7 +236,7 @@ def test_an_open_fence_is_plain_text_until_it_closes() -> None:
 
 
 def test_a_line_without_end_costs_its_last_row_only() -> None:
-    block = Block("text", 0.0)
+    block = ReplyBlock("text", 0.0)
     rows = ReplyRows(block, 42)
     for n in range(400):
         block.add(f"word{n} ")
@@ -246,7 +248,7 @@ def test_a_line_without_end_costs_its_last_row_only() -> None:
 
 
 def test_rows_are_made_in_slices_when_there_is_no_time() -> None:
-    block = Block("text", 0.0)
+    block = ReplyBlock("text", 0.0)
     block.add("A paragraph of `words`.\n\n" * 2_000)
     block.close(1.0)
     rows = ReplyRows(block, 40)
@@ -337,7 +339,7 @@ async def test_what_is_read_stays_when_something_above_it_opens() -> None:
         feed.transcript.focus()
         await pilot.press("pageup")
         seen = feed.top()
-        turn = next(item for item in feed.view.items if isinstance(item, Turn))
+        turn = next(item for item in feed.view.items if isinstance(item, TurnItem))
         assert turn.current.batch is not None
         feed.transcript.toggle(turn.current.batch)
         await pilot.pause()

@@ -16,7 +16,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from handrail.events import Ledger
-from handrail_tui.view.items import Entry
+from handrail_tui.view.items import DecisionItem
 from handrail_tui.view.state import ViewState
 from handrail_tui.widgets.decisions import clock_time, head
 from handrail_tui.widgets.transcript_items import TONES
@@ -69,7 +69,7 @@ class DecisionsScreen(ModalScreen[None]):
         getattr(self.query_one(VerticalScroll), f"scroll_{what}")(animate=False)
 
 
-def detail_of(entry: Entry) -> Content:
+def detail_of(entry: DecisionItem) -> Content:
     """All that is known of one decision."""
     turn = f"turn {entry.turn}   " if entry.turn else ""
     parts = [

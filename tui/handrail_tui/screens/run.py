@@ -26,8 +26,8 @@ from handrail_tui.controller.commands import run_command
 from handrail_tui.controller.shell import ShellLines
 from handrail_tui.controller.subjects import facts, needs, subjects
 from handrail_tui.sessions.session_protocol import Last, SessionPort
-from handrail_tui.view.items import Item
-from handrail_tui.view.state import Change, ViewState
+from handrail_tui.view.items import TranscriptItem
+from handrail_tui.view.state import ViewChange, ViewState
 from handrail_tui.widgets.cards.chosen import Choice
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
@@ -108,7 +108,7 @@ class RunScreen(RunActions):
         self._begin, self._past, self._home = begin, past, home
         self._going_back, self._asked = False, ""
         self._guard = guard or InputGuard()
-        self._touched: dict[Item, None] = {}
+        self._touched: dict[TranscriptItem, None] = {}
         self._painter: Painter | None = None
         self._attention: Attention | None = None
         self._shell_lines = ShellLines(self)
@@ -194,7 +194,7 @@ class RunScreen(RunActions):
         if self._painter is not None:
             self._painter.ask()
 
-    def _fold(self, event: Event) -> Change:
+    def _fold(self, event: Event) -> ViewChange:
         change = self.view.apply(event)
         if change.item is not None:
             self._touched[change.item] = None

@@ -19,7 +19,7 @@ Level: TypeAlias = Literal["info", "warning", "error"]
 
 
 @dataclass(slots=True, eq=False)
-class Said:
+class PersonItem:
     """Words of the person. `context` is what was piped in beside the prompt."""
 
     kind: Literal["prompt", "steer", "follow_up"]
@@ -28,7 +28,7 @@ class Said:
 
 
 @dataclass(slots=True, eq=False)
-class Block:
+class ReplyBlock:
     """A stretch of text or thinking. Pieces are appended while it is open; `chars` is their length."""
 
     kind: Literal["text", "thinking"]
@@ -75,7 +75,7 @@ class Block:
 
 
 @dataclass(slots=True, eq=False)
-class Writing:
+class CallDraft:
     """A call whose arguments are still being written."""
 
     name: str
@@ -83,7 +83,7 @@ class Writing:
 
 
 @dataclass(slots=True, eq=False)
-class Verdict:
+class SubmissionVerdict:
     """How a submission was judged (rule S4)."""
 
     accepted: bool
@@ -94,7 +94,7 @@ class Verdict:
 
 
 @dataclass(slots=True, eq=False)
-class Call:
+class CallItem:
     """One call of a batch and its result. `lines` counts the whole result, `text` is what is kept of it."""
 
     id: str
@@ -110,7 +110,7 @@ class Call:
     diff: str | None = None
     terminate: bool = False
     tail: Tail = field(default_factory=Tail)
-    verdict: Verdict | None = None
+    verdict: SubmissionVerdict | None = None
 
     @property
     def done(self) -> bool:
@@ -118,11 +118,11 @@ class Call:
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class BatchItem:
     """The calls of one reply. `votes` of `of` results asked to end the loop (rule L7); None before."""
 
     started_at: float
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CallItem] = field(default_factory=list)
     sequential: bool = False
     seconds: float | None = None
     votes: int | None = None
@@ -131,15 +131,15 @@ class Batch:
 
 
 @dataclass(slots=True, eq=False)
-class Attempt:
+class AttemptItem:
     """One request and its reply. `fault`: what went wrong with it; `superseded`: another took its place."""
 
     request: int
     started_at: float
     heading: str = ""
-    blocks: list[Block] = field(default_factory=list)
-    writing: dict[int, Writing] = field(default_factory=dict)
-    batch: Batch | None = None
+    blocks: list[ReplyBlock] = field(default_factory=list)
+    writing: dict[int, CallDraft] = field(default_factory=dict)
+    batch: BatchItem | None = None
     streaming: bool = True
     seconds: float | None = None
     fault: str = ""
@@ -156,18 +156,18 @@ class Attempt:
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
+class TurnItem:
     """A turn: its attempts, the last one being the one that counts."""
 
-    attempts: list[Attempt]
+    attempts: list[AttemptItem]
 
     @property
-    def current(self) -> Attempt:
+    def current(self) -> AttemptItem:
         return self.attempts[-1]
 
 
 @dataclass(slots=True, eq=False)
-class Note:
+class NoteItem:
     """A line for the person."""
 
     text: str
@@ -175,7 +175,7 @@ class Note:
 
 
 @dataclass(slots=True, eq=False)
-class Compaction:
+class CompactionItem:
     """Older messages became a summary (rule R14). Token counts are estimates."""
 
     why: str
@@ -190,7 +190,7 @@ class Compaction:
 
 
 @dataclass(slots=True, eq=False)
-class End:
+class EndItem:
     """How the run ended, in plain words, and what went wrong. The value stands where it was submitted."""
 
     words: str
@@ -199,11 +199,11 @@ class End:
     error: str = ""
 
 
-Item: TypeAlias = Said | Turn | Note | Compaction | End
+TranscriptItem: TypeAlias = PersonItem | TurnItem | NoteItem | CompactionItem | EndItem
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class DecisionItem:
     """One line of the decisions column, and what the inspector tells of it."""
 
     at: float
@@ -220,7 +220,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Header:
+class RunFacts:
     """What the run is."""
 
     title: str = ""

@@ -8,7 +8,15 @@ from handrail import events as ev
 from handrail.events import FieldError
 from handrail.messages import AssistantMessage, Text, Thinking
 from handrail_tui.view import wording
-from handrail_tui.view.items import Attempt, Batch, Block, Call, Turn, Verdict, Writing
+from handrail_tui.view.items import (
+    AttemptItem,
+    BatchItem,
+    CallDraft,
+    CallItem,
+    ReplyBlock,
+    SubmissionVerdict,
+    TurnItem,
+)
 from handrail_tui.view.text import clean_for_terminal, clean_value, kept, line_count, one_line, plural, reveal
 
 _STOPS: Final = {
@@ -19,15 +27,15 @@ _STOPS: Final = {
 }
 
 
-class Turns:
+class TurnBuilder:
     """The turn that is being built. `current` is None before the first request of a run."""
 
     def __init__(self) -> None:
-        self.current: Turn | None = None
+        self.current: TurnItem | None = None
         self._heading = ""
 
     @property
-    def attempt(self) -> Attempt | None:
+    def attempt(self) -> AttemptItem | None:
         return self.current.current if self.current else None
 
     def start(self, event: ev.TurnStarted, number: int, *, follows: bool) -> bool:
@@ -35,14 +43,14 @@ class Turns:
 
         `follows`: nothing stands in the transcript behind the turn so far.
         """
-        attempt = Attempt(number, event.at, self._heading)
+        attempt = AttemptItem(number, event.at, self._heading)
         self._heading = ""
         before = self.current
         if before is not None and before.current.superseded and follows:
             attempt.heading = ", ".join(p for p in (attempt.heading, before.current.fault) if p)
             before.attempts.append(attempt)
             return False
-        self.current = Turn([attempt])
+        self.current = TurnItem([attempt])
         return True
 
     def delta(self, event: ev.MessageDelta) -> None:
@@ -51,7 +59,7 @@ class Turns:
         if attempt is None:
             return
         if event.kind == "tool_call":
-            writing = attempt.writing.setdefault(event.index or 0, Writing(""))
+            writing = attempt.writing.setdefault(event.index or 0, CallDraft(""))
             if event.name:
                 writing.name = one_line(event.name, 60)
             writing.chars += len(event.text)
@@ -60,7 +68,7 @@ class Turns:
         if block is None or block.kind != event.kind or block.ended_at is not None:
             if block is not None and block.ended_at is None:
                 block.close(event.at)
-            block = Block(event.kind, event.at)
+            block = ReplyBlock(event.kind, event.at)
             attempt.blocks.append(block)
         block.add(event.text)
 
@@ -89,15 +97,17 @@ class Turns:
         if event.quoted and (attempt := self.attempt) and attempt.chars:
             attempt.kept = plural(event.quoted, "character")
 
-    def call(self, call_id: str | None) -> Call | None:
+    def call(self, call_id: str | None) -> CallItem | None:
         """A call of the batch under way."""
         batch = self.attempt.batch if self.attempt else None
         return next((call for call in batch.calls if call.id == call_id), None) if batch else None
 
     def batch_started(self, event: ev.ToolBatchStarted) -> None:
         if attempt := self.attempt:
-            calls = [Call(c.id, one_line(c.name, 60), one_line(reveal(c.title), 400)) for c in event.calls]
-            attempt.batch = Batch(event.at, calls, event.sequential)
+            calls = [
+                CallItem(c.id, one_line(c.name, 60), one_line(reveal(c.title), 400)) for c in event.calls
+            ]
+            attempt.batch = BatchItem(event.at, calls, event.sequential)
 
     def tool_started(self, event: ev.ToolStarted) -> None:
         if call := self.call(event.call_id):
@@ -133,10 +143,10 @@ class Turns:
         if attempt := self.attempt:
             attempt.seconds, attempt.streaming = event.seconds, False
 
-    def submission(self, event: ev.Submission) -> Verdict:
+    def submission(self, event: ev.Submission) -> SubmissionVerdict:
         """A call of submit was judged."""
         errors = tuple(FieldError(one_line(x.path, 120), one_line(x.message)) for x in event.errors)
-        verdict = Verdict(event.accepted, event.attempt, event.of, errors, clean_value(event.value))
+        verdict = SubmissionVerdict(event.accepted, event.attempt, event.of, errors, clean_value(event.value))
         if call := self.call(event.call_id):
             call.verdict = verdict
         return verdict
@@ -153,9 +163,9 @@ class Turns:
                 attempt.batch.seconds = max(0.0, at - attempt.batch.started_at)
 
 
-def _final_blocks(streamed: list[Block], message: AssistantMessage, at: float) -> list[Block]:
+def _final_blocks(streamed: list[ReplyBlock], message: AssistantMessage, at: float) -> list[ReplyBlock]:
     """The blocks of the whole reply. A streamed block that says the same is kept, with its moments."""
-    final: list[Block] = []
+    final: list[ReplyBlock] = []
     for block in streamed:
         if block.ended_at is None:
             block.close(at)
@@ -168,5 +178,5 @@ def _final_blocks(streamed: list[Block], message: AssistantMessage, at: float) -
             final.append(twin)
             continue
         began = twin.started_at if twin else at
-        final.append(Block(part.type, began, [text], len(text), twin.ended_at if twin else at))
+        final.append(ReplyBlock(part.type, began, [text], len(text), twin.ended_at if twin else at))
     return final

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from handrail.events import Decided, Outcome, RunFinished
-from handrail_tui.view.items import Attempt, Tone
+from handrail_tui.view.items import AttemptItem, Tone
 from handrail_tui.view.text import about, count, one_line, plural
 
 _OUTCOMES: dict[Outcome, tuple[str, Tone]] = {
@@ -57,7 +57,7 @@ def decision(event: Decided) -> str:
     return ", ".join(part for part in (reason, delay) if part)
 
 
-def fault(event: Decided, attempt: Attempt) -> str:
+def fault(event: Decided, attempt: AttemptItem) -> str:
     """What went wrong with a reply: `the stream broke after 1.2k characters`."""
     after = f" after {plural(attempt.chars, 'character')}" if attempt.chars else ""
     match event.reason:

@@ -7,7 +7,7 @@ from typing import Final
 
 from textual.content import Content
 
-from handrail_tui.view.items import Batch, Call, CallState, Verdict
+from handrail_tui.view.items import BatchItem, CallItem, CallState, SubmissionVerdict
 from handrail_tui.view.text import cut_lines, one_line, plural, seconds
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.transcript_rows import (
@@ -45,7 +45,7 @@ _FOLD_FROM: Final = 6
 _COUNTS: Final = re.compile(r"([+][0-9][0-9,]*)|([-−][0-9][0-9,]*)(?![0-9])")
 
 
-def batch_rows(batch: Batch, look: Look, *, current: bool) -> list[Row]:
+def batch_rows(batch: BatchItem, look: Look, *, current: bool) -> list[Row]:
     """A batch. A finished one of many calls folds by itself once it is not the newest any more."""
     done = batch.seconds is not None
     foldable = done and not current and len(batch.calls) >= _FOLD_FROM
@@ -71,7 +71,7 @@ def batch_rows(batch: Batch, look: Look, *, current: bool) -> list[Row]:
     return rows
 
 
-def votes_words(batch: Batch) -> str:
+def votes_words(batch: BatchItem) -> str:
     """Who ends the loop (rule L7): `no call ends the loop, it goes on`."""
     if batch.votes is None or not batch.of:
         return ""
@@ -82,7 +82,7 @@ def votes_words(batch: Batch) -> str:
     return f"{batch.votes} of {batch.of} ends the loop: it goes on"
 
 
-def _gist(batch: Batch, took: float) -> str:
+def _gist(batch: BatchItem, took: float) -> str:
     bad = sum(call.state != "ok" for call in batch.calls)
     names: dict[str, int] = {}
     for call in batch.calls:
@@ -91,7 +91,7 @@ def _gist(batch: Batch, took: float) -> str:
     return f"batch of {len(batch.calls)}  {seconds(took)}  {tools}" + (f", {bad} not ok" if bad else "")
 
 
-def _call_rows(call: Call, names: int, look: Look) -> list[Row]:
+def _call_rows(call: CallItem, names: int, look: Look) -> list[Row]:
     sign, style = SIGNS[call.state]
     width = min(look.width, _WIDEST)
     if call.seconds is not None and call.state in ("ok", "error"):
@@ -117,7 +117,7 @@ def _call_rows(call: Call, names: int, look: Look) -> list[Row]:
     return rows + (_result_rows(call, look) if foldable else [])
 
 
-def _outcome(call: Call) -> Content:
+def _outcome(call: CallItem) -> Content:
     """What came of it in a few words; counts of an edit in their colours."""
     if call.verdict is not None:
         return _verdict_words(call.verdict)
@@ -134,14 +134,14 @@ def _outcome(call: Call) -> Content:
     return styled("  ") + content
 
 
-def _verdict_words(verdict: Verdict) -> Content:
+def _verdict_words(verdict: SubmissionVerdict) -> Content:
     if verdict.accepted:
         return styled("  ", ("accepted", "bold $accepted"))
     of = f" {verdict.attempt} of {verdict.of}" if verdict.of else ""
     return styled("  ", (f"rejected{of}", "bold $rejected"))
 
 
-def _result_rows(call: Call, look: Look) -> list[Row]:
+def _result_rows(call: CallItem, look: Look) -> list[Row]:
     """The result, folded unless it went wrong; a short diff is shown as it is."""
     opened = look.is_open(call)
     if call.diff:
@@ -167,7 +167,7 @@ def _deep(content: Content, look: Look) -> list[Row]:
     return rows_of(content, look.width, indent=_DEEP)
 
 
-def _verdict_rows(verdict: Verdict, look: Look) -> list[Row]:
+def _verdict_rows(verdict: SubmissionVerdict, look: Look) -> list[Row]:
     """The accepted value as a tree, or each field that was wrong (rule S4)."""
     if verdict.accepted:
         return [row for line in value_lines(verdict.value) for row in _deep(line, look)]

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from textual.content import Content
 
-from handrail_tui.view.items import Entry
+from handrail_tui.view.items import DecisionItem
 from handrail_tui.widgets.transcript_items import TONES
 from handrail_tui.widgets.transcript_rows import styled
 
@@ -18,14 +18,14 @@ def clock_time(moment: float) -> str:
     return datetime.fromtimestamp(moment).strftime("%H:%M:%S")
 
 
-def head(entry: Entry) -> Content:
+def head(entry: DecisionItem) -> Content:
     """One decision on one line."""
     return styled(
         (clock_time(entry.at), "$dim"), " ", (entry.word, TONES[entry.tone]), f" {entry.rest}".rstrip()
     )
 
 
-def decision_lines(entries: list[Entry], width: int, room: int) -> list[Content]:
+def decision_lines(entries: list[DecisionItem], width: int, room: int) -> list[Content]:
     """As many of the newest decisions as `room` lines hold; says how many more there are."""
     chosen: list[list[Content]] = []
     used = 0

@@ -15,7 +15,7 @@ from typing import Final
 
 from textual.content import Content
 
-from handrail_tui.view.items import Block
+from handrail_tui.view.items import ReplyBlock
 from handrail_tui.widgets.transcript_rows import INDENT, Row, blank, styled
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -77,7 +77,7 @@ class PlainRows:
 class ReplyRows:
     """The rows of one block. `update` takes in what is new and returns all rows. Thinking is no Markdown."""
 
-    def __init__(self, block: Block, width: int, indent: str = INDENT, style: str = "") -> None:
+    def __init__(self, block: ReplyBlock, width: int, indent: str = INDENT, style: str = "") -> None:
         self.width = width
         self._block, self._indent, self._style = block, styled((indent, "$line")), style
         self._room = max(8, width - len(indent))

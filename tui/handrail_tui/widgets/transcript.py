@@ -29,7 +29,7 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions
 
-from handrail_tui.view.items import Compaction, End, Item, Note, Said, Turn
+from handrail_tui.view.items import CompactionItem, EndItem, NoteItem, PersonItem, TranscriptItem, TurnItem
 from handrail_tui.widgets.transcript_items import compaction_rows, end_rows, note_rows, said_rows
 from handrail_tui.widgets.transcript_rows import Look, Row, blank
 from handrail_tui.widgets.transcript_search import Search, item_text
@@ -47,26 +47,26 @@ class Section:
 
     __slots__ = ("item", "rows", "stale", "turn", "unfolded")
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: TranscriptItem) -> None:
         self.item = item
         self.rows: list[Row] = []
         self.stale = True
         self.unfolded = False
-        self.turn = TurnRows(item) if isinstance(item, Turn) else None
+        self.turn = TurnRows(item) if isinstance(item, TurnItem) else None
 
     def make(self, look: Look, *, current: bool) -> None:
         """Make the rows, with air above them."""
         match self.item:
-            case Turn():
+            case TurnItem():
                 assert self.turn is not None
                 rows = self.turn.rows(look, current=current)
-            case Said() as said:
+            case PersonItem() as said:
                 rows = said_rows(said, look)
-            case Note() as note:
+            case NoteItem() as note:
                 rows = note_rows(note, look)
-            case Compaction() as compaction:
+            case CompactionItem() as compaction:
                 rows = compaction_rows(compaction, look)
-            case End() as end:
+            case EndItem() as end:
                 rows = end_rows(end, look)
         self.rows = [blank(), *rows]
         self.stale = self.turn is not None and self.turn.behind
@@ -103,7 +103,7 @@ class Transcript(ScrollView, can_focus=True):
         self.thinking = False
         self.has_output = False
         self._sections: list[Section] = []
-        self._by_item: dict[Item, int] = {}
+        self._by_item: dict[TranscriptItem, int] = {}
         self._tops: list[int] = []
         self._total = 0
         self._toggled: set[Hashable] = set()
@@ -118,7 +118,7 @@ class Transcript(ScrollView, can_focus=True):
 
     # What the screen says -----------------------------------------------------------------------------------
 
-    def touch(self, item: Item) -> None:
+    def touch(self, item: TranscriptItem) -> None:
         """`item` is new, or changed."""
         index = self._by_item.get(item)
         if index is None:

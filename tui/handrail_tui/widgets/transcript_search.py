@@ -5,7 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from handrail_tui.view.items import Attempt, Call, Compaction, End, Item, Note, Said, Turn
+from handrail_tui.view.items import (
+    AttemptItem,
+    CallItem,
+    CompactionItem,
+    EndItem,
+    NoteItem,
+    PersonItem,
+    TranscriptItem,
+    TurnItem,
+)
 
 
 class Search:
@@ -52,23 +61,23 @@ class Search:
         return self.line, (index + 1, len(found))
 
 
-def item_text(item: Item) -> Iterator[str]:
+def item_text(item: TranscriptItem) -> Iterator[str]:
     """All the text of an item, what is folded included."""
     match item:
-        case Turn():
+        case TurnItem():
             for attempt in item.attempts:
                 yield from _attempt(attempt)
-        case Said():
+        case PersonItem():
             yield from (item.text, item.context or "")
-        case Note():
+        case NoteItem():
             yield item.text
-        case Compaction():
+        case CompactionItem():
             yield from (item.why, item.summary, item.failed)
-        case End():
+        case EndItem():
             yield from (item.words, item.detail, item.error)
 
 
-def _attempt(attempt: Attempt) -> Iterator[str]:
+def _attempt(attempt: AttemptItem) -> Iterator[str]:
     for block in attempt.blocks:
         yield block.text
     if attempt.batch is not None:
@@ -76,5 +85,5 @@ def _attempt(attempt: Attempt) -> Iterator[str]:
             yield from _call(call)
 
 
-def _call(call: Call) -> Iterator[str]:
+def _call(call: CallItem) -> Iterator[str]:
     yield from (call.name, call.title, call.summary, call.text, call.diff or "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.content import Content
 
-from handrail_tui.view.items import Attempt, Block, Turn
+from handrail_tui.view.items import AttemptItem, ReplyBlock, TurnItem
 from handrail_tui.view.text import one_line, plural, seconds
 from handrail_tui.widgets.batch import batch_rows
 from handrail_tui.widgets.reply import ReplyRows
@@ -30,10 +30,10 @@ _OLD = INDENT + BAR
 class TurnRows:
     """Makes the rows of one turn, keeping what was made of each block."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: TurnItem) -> None:
         self.turn = turn
-        self._blocks: dict[tuple[Block, str], ReplyRows] = {}
-        self._next: dict[tuple[Block, str], ReplyRows] = {}
+        self._blocks: dict[tuple[ReplyBlock, str], ReplyRows] = {}
+        self._next: dict[tuple[ReplyBlock, str], ReplyRows] = {}
 
     def rows(self, look: Look, *, current: bool) -> list[Row]:
         """All rows. `current`: nothing stands behind this turn yet."""
@@ -59,7 +59,7 @@ class TurnRows:
             groups.append(rows_of(styled((_kept(attempt), "$faint")), look.width, indent=INDENT))
         return [*heading, *old, *with_air(groups)]
 
-    def _block_rows(self, attempt: Attempt, block: Block, look: Look) -> list[Row]:
+    def _block_rows(self, attempt: AttemptItem, block: ReplyBlock, look: Look) -> list[Row]:
         streaming = attempt.streaming and block.ended_at is None
         if block.kind == "thinking":
             return self._thinking_rows(block, look, streaming)
@@ -69,7 +69,7 @@ class TurnRows:
             rows = [*rows[:-1], Row(last.content + styled(("▌", "$accent")))]
         return rows
 
-    def _thinking_rows(self, block: Block, look: Look, streaming: bool) -> list[Row]:
+    def _thinking_rows(self, block: ReplyBlock, look: Look, streaming: bool) -> list[Row]:
         opened = look.is_open(block, default=look.thinking)
         end = block.ended_at if block.ended_at is not None else look.now
         took = seconds(max(0.0, end - block.started_at))
@@ -86,7 +86,7 @@ class TurnRows:
         """Whether some of its rows are still to be made."""
         return any(made.behind for made in self._blocks.values()) or bool(self._next)
 
-    def _made(self, block: Block, look: Look, indent: str, style: str) -> list[Row]:
+    def _made(self, block: ReplyBlock, look: Look, indent: str, style: str) -> list[Row]:
         """The rows of a block. For another width they are made aside, and taken when they are whole."""
         key = (block, style)
         made = self._blocks.get(key)
@@ -101,7 +101,7 @@ class TurnRows:
                 made = self._blocks[key] = self._next.pop(key)
         return made.update(look.until)
 
-    def _old_rows(self, attempt: Attempt, look: Look) -> list[Row]:
+    def _old_rows(self, attempt: AttemptItem, look: Look) -> list[Row]:
         """An attempt that broke: one line of it, all of it when opened."""
         opened = look.is_open(attempt)
         # The heading of the turn tells the fault of the last one.
@@ -129,7 +129,7 @@ def _folded(rows: list[Row]) -> bool:
     return len(rows) == 1 and rows[0].fold is not None
 
 
-def _heading(attempt: Attempt) -> Content:
+def _heading(attempt: AttemptItem) -> Content:
     if attempt.heading:
         rest = styled((attempt.heading, "$dim"))
     elif attempt.streaming and attempt.blocks:
@@ -141,13 +141,13 @@ def _heading(attempt: Attempt) -> Content:
     return styled((f"turn {attempt.request}", "bold $dim"), "  ") + rest
 
 
-def _kept(attempt: Attempt, *, told: bool = False) -> str:
+def _kept(attempt: AttemptItem, *, told: bool = False) -> str:
     """What became of a broken attempt. `told`: its fault stands elsewhere."""
     kept = "kept as quoted context" if attempt.kept else "nothing of it kept"
     return kept if told else f"{attempt.fault}, {kept}"
 
 
-def _writing_row(attempt: Attempt) -> Row:
+def _writing_row(attempt: AttemptItem) -> Row:
     """Calls whose arguments are being written."""
     words = ", ".join(f"{w.name or '…'} ({plural(w.chars, 'character')})" for w in attempt.writing.values())
     calls = "a call" if len(attempt.writing) == 1 else plural(len(attempt.writing), "call")
