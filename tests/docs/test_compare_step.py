@@ -17,7 +17,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def compare() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("compare_step", DOCS / "compare_step.py")
+    spec = importlib.util.spec_from_file_location("compare_step", DOCS / "make" / "compare_step.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["compare_step"] = module
@@ -26,15 +26,15 @@ def compare() -> ModuleType:
 
 
 def test_the_table_is_what_the_command_makes(compare: ModuleType) -> None:
-    seen = json.loads((DOCS / "compare_step.json").read_text("utf-8"))
+    seen = json.loads((DOCS / "make" / "compare_step.json").read_text("utf-8"))
     page = (DOCS / "step.md").read_text("utf-8")
     assert compare.BEGIN in page and compare.END in page
-    assert page == compare.page(page, seen), "run: python docs/compare_step.py"
+    assert page == compare.page(page, seen), "run: python docs/make/compare_step.py"
     assert set(seen["rows"]) == set(compare.SITUATIONS)
 
 
 def test_the_other_column_is_what_that_version_does(compare: ModuleType) -> None:
-    seen = json.loads((DOCS / "compare_step.json").read_text("utf-8"))
+    seen = json.loads((DOCS / "make" / "compare_step.json").read_text("utf-8"))
     try:
         installed = version("pydantic-ai-slim")
     except PackageNotFoundError:

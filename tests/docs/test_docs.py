@@ -16,7 +16,7 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 
 
 def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_make", ROOT / "docs" / "make.py")
+    spec = importlib.util.spec_from_file_location("docs_make", ROOT / "docs" / "make" / "pages.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -26,7 +26,7 @@ def maker() -> ModuleType:
 @pytest.mark.parametrize("name", ["events.md", "settings.md"])
 def test_a_page_made_from_code_is_equal_to_it(name: str) -> None:
     page = maker().PAGES[name]()
-    assert (ROOT / "docs" / name).read_text("utf-8") == page, "run: python docs/make.py"
+    assert (ROOT / "docs" / name).read_text("utf-8") == page, "run: python docs/make/pages.py"
 
 
 def test_made_pages_hold_no_rule_of_the_design_and_no_dead_link() -> None:

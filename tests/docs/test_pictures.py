@@ -23,7 +23,7 @@ WORDS = {
 
 @pytest.fixture
 def pictures(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
-    spec = importlib.util.spec_from_file_location("docs_pictures", ROOT / "docs" / "pictures.py")
+    spec = importlib.util.spec_from_file_location("docs_pictures", ROOT / "docs" / "make" / "pictures.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -57,4 +57,4 @@ def test_a_kept_picture_tells_what_it_is_for_and_loads_nothing(name: str) -> Non
 @pytest.mark.parametrize("name", WORDS)
 def test_the_command_makes_the_pictures_that_are_kept(name: str, pictures: ModuleType) -> None:
     drawn = words_of(pictures.picture(name))
-    assert drawn == words_of((ROOT / "docs" / name).read_text("utf-8")), "run: python docs/pictures.py"
+    assert drawn == words_of((ROOT / "docs" / name).read_text("utf-8")), "run: python docs/make/pictures.py"

@@ -19,7 +19,7 @@ PAGE = (ROOT / "docs/providers.md").read_text("utf-8")
 
 @pytest.fixture(scope="module")
 def table() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("providers_table", ROOT / "docs/providers_table.py")
+    spec = importlib.util.spec_from_file_location("providers_table", ROOT / "docs/make/providers_table.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up
@@ -29,7 +29,7 @@ def table() -> ModuleType:
 
 def test_the_table_of_providers_is_the_catalog(table: ModuleType) -> None:
     made = table.with_region(PAGE, "providers", list(table.provider_table()))
-    assert made == PAGE, "run: python docs/providers_table.py --providers"
+    assert made == PAGE, "run: python docs/make/providers_table.py --providers"
 
 
 def test_the_table_of_proofs_has_a_row_for_each_proof(table: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Makes the table of decisions in docs/recovery.md from the code: `python docs/recovery_table.py`.
+"""Makes the table of decisions in docs/recovery.md from the code: `python docs/make/recovery_table.py`.
 
 Each row is a situation put to `decide`; a test holds that the page says what the code answers.
 """
@@ -15,8 +15,8 @@ from handrail.policy import NO_RECOVERY, RecoveryPolicy
 from handrail.recovery.classify import classify
 from handrail.recovery.decide import Decision, Facts, decide
 
-PAGE: Final = Path(__file__).parent / "recovery.md"
-BEGIN: Final = "<!-- decisions: made by `python docs/recovery_table.py` -->"
+PAGE: Final = Path(__file__).parents[1] / "recovery.md"
+BEGIN: Final = "<!-- decisions: made by `python docs/make/recovery_table.py` -->"
 END: Final = "<!-- end of decisions -->"
 NOW: Final = 1_767_614_400.0
 ON: Final = RecoveryPolicy()

@@ -1,4 +1,4 @@
-"""Makes the two tables of docs/providers.md: `python docs/providers_table.py`.
+"""Makes the two tables of docs/providers.md: `python docs/make/providers_table.py`.
 
 The table of providers comes from the catalog. The table of proofs comes from a run of the tests that it names: what
 passed here and now is counted, what was skipped says so. `--providers` makes the first one only, without any test.
@@ -22,9 +22,9 @@ from xml.etree import ElementTree
 from handrail import __version__
 from handrail.providers.catalog import ProviderEntry, built_in
 
-HERE: Final = Path(__file__).parent
-PAGE: Final = HERE / "providers.md"
-SUPPORT: Final = HERE.parent / "tests/support"
+DOCS: Final = Path(__file__).parents[1]
+PAGE: Final = DOCS / "providers.md"
+SUPPORT: Final = DOCS.parent / "tests/support"
 WIRES: Final = ("openai-chat", "openai-responses", "anthropic")
 UNIT: Final = "tests.core.providers."
 
@@ -129,7 +129,7 @@ def run_tests(rows: Sequence[Proof]) -> list[tuple[str, str, str]]:
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *files]
-        subprocess.run(command, cwd=HERE.parent, check=False, stdout=sys.stderr)
+        subprocess.run(command, cwd=DOCS.parent, check=False, stdout=sys.stderr)
         return [
             (case.get("classname", ""), case.get("name", ""), _outcome(case))
             for case in ElementTree.parse(report).iter("testcase")
@@ -178,7 +178,10 @@ def _messages_too(entry: ProviderEntry) -> str:
 
 def with_region(page: str, name: str, lines: Sequence[str]) -> str:
     """`page` with these lines between the marks of the region `name`."""
-    begin, end = (f"<!-- {name}: made by `python docs/providers_table.py` -->", f"<!-- end of {name} -->")
+    begin, end = (
+        f"<!-- {name}: made by `python docs/make/providers_table.py` -->",
+        f"<!-- end of {name} -->",
+    )
     head, rest = page.split(begin)
     tail = rest.split(end)[1]
     body = "\n".join(lines)

@@ -1,4 +1,4 @@
-"""Makes the table of docs/step.md: `python docs/compare_step.py`. A test holds that it is right.
+"""Makes the table of docs/step.md: `python docs/make/compare_step.py`. A test holds that it is right.
 
 The same replies are given to `step` and, where it is installed (extra `dev`), to pydantic-ai with its defaults. What
 pydantic-ai came to is kept in compare_step.json with its version and the day; without it the table is made from that.
@@ -23,10 +23,10 @@ from handrail.messages import Failure
 from handrail.providers.scripted import ScriptedCall, ScriptedProvider, ScriptedReply
 from handrail.tools import ToolError
 
-HERE: Final = Path(__file__).parent
-SEEN: Final = HERE / "compare_step.json"
-PAGE: Final = HERE / "step.md"
-BEGIN: Final = "<!-- Made by `python docs/compare_step.py`: -->\n"
+DOCS: Final = Path(__file__).parents[1]
+SEEN: Final = Path(__file__).with_suffix(".json")
+PAGE: Final = DOCS / "step.md"
+BEGIN: Final = "<!-- Made by `python docs/make/compare_step.py`: -->\n"
 END: Final = "<!-- until here -->\n"
 TURNS: Final = 4
 

@@ -1,4 +1,4 @@
-"""Makes the pages of docs/ that are made from code: `python docs/make.py`. A test holds them equal."""
+"""Makes the pages of docs/ that are made from code: `python docs/make/pages.py`. A test holds them equal."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pydantic_core import PydanticUndefined
 from handrail import events
 from handrail.settings import NEEDS_TRUST, NEVER_FROM_A_PROJECT, Settings, variables
 
-HERE: Final = Path(__file__).parent
-_MADE: Final = "<!-- Made by `python docs/make.py`. Change the code, not this page. -->"
+DOCS: Final = Path(__file__).parents[1]
+_MADE: Final = "<!-- Made by `python docs/make/pages.py`. Change the code, not this page. -->"
 
 _EVENTS_HEAD: Final = f"""\
 # Events
@@ -199,7 +199,7 @@ PAGES: Final = {"events.md": events_page, "settings.md": settings_page}
 def main() -> None:
     """Write the pages."""
     for name, page in PAGES.items():
-        (HERE / name).write_text(page(), "utf-8")
+        (DOCS / name).write_text(page(), "utf-8")
         sys.stdout.write(f"docs/{name}\n")
 
 

@@ -1,4 +1,4 @@
-"""Makes the pictures of docs/: `python docs/pictures.py`. Demos are played, on a clock that stands still."""
+"""Makes the pictures of docs/: `python docs/make/pictures.py`. Demos are played, on a clock that stands still."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from handrail_tui.screens.home import HomeScreen
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.sessions.replay import Replay
 
-HERE: Final = Path(__file__).parent
+DOCS: Final = Path(__file__).parents[1]
 FOLDER: Final = "/home/ada/code/shop"
 SIZE: Final = (112, 36)
 _SETTLES_S: Final = 0.7
@@ -92,7 +92,7 @@ def home() -> HomeScreen:
             return list(_sessions(now))
 
     clock = ManualClock(now)
-    return HomeScreen(Kept(HERE), Path(FOLDER), clock, model=lambda: "anthropic/claude-opus-5-5")
+    return HomeScreen(Kept(DOCS), Path(FOLDER), clock, model=lambda: "anthropic/claude-opus-5-5")
 
 
 def _sessions(now: float) -> Iterable[SessionSummary]:
@@ -121,7 +121,7 @@ def _sessions(now: float) -> Iterable[SessionSummary]:
         fields: dict[str, Any] = {"cwd": FOLDER, "turns": 4, "cost": 0.21} | more
         yield SessionSummary(
             id=f"1kq0z8d3vh{number}",
-            path=HERE / "journal.jsonl",
+            path=DOCS / "journal.jsonl",
             title=title,
             state=state,  # type: ignore[arg-type]
             model="anthropic/claude-opus-5-5",
@@ -167,8 +167,8 @@ def main() -> None:
     """Make all of them."""
     pinned()
     for name in PICTURES:
-        (HERE / name).write_text(picture(name), encoding="utf-8")
-        print(HERE / name)
+        (DOCS / name).write_text(picture(name), encoding="utf-8")
+        print(DOCS / name)
 
 
 if __name__ == "__main__":
