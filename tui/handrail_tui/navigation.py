@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,30 +13,28 @@ from handrail_tui.program import OpenScreen
 from handrail_tui.screens.run import RunScreen
 
 if TYPE_CHECKING:
-    from handrail.events import Event
-    from handrail_tui.sessions.prepare import Begin, PreparedSession
+    from handrail_tui.sessions.prepare import PreparedSession
 
 
 def new_run(prompt: str, folder: Path, model: str | None = None) -> OpenScreen:
     """A run of `prompt` in `folder`, by the settings; `model` instead of theirs."""
-    from handrail_tui.sessions import prepare
     from handrail_tui.sessions.options import RunOptions
+    from handrail_tui.sessions.prepare import prepare
     from handrail_tui.sessions.task import Task
 
     options = RunOptions(cwd=str(folder), model=model)
     try:
-        ready = prepare.prepare(options, attended=True)
+        prepared = prepare(options, Task(prompt), attended=True)
     except click.UsageError as error:
         raise ConfigError(error.format_message()) from error
-    return _opened(ready, ready.asked(Task(prompt)))
+    return _opened(prepared)
 
 
 def stored(id: str) -> OpenScreen:
     """A stored session, gone on with as it stands; one that is done is opened to read and to ask for more."""
     from handrail_tui.sessions.resume import ResumeRequest, resume
 
-    again = resume(id, ResumeRequest(wait=True), attended=True)
-    return _opened(again.launch, None if again.waits else again.begin, again.past.events)
+    return _opened(resume(id, ResumeRequest(wait=True), attended=True))
 
 
 def done(id: str) -> OpenScreen:
@@ -62,13 +59,11 @@ def to_read(id: str, note: str) -> OpenScreen:
 def a_demo(file: Path, speed: float) -> OpenScreen:
     """A scenario, played `speed` times as fast for somebody who watches."""
     from handrail import scenario
-    from handrail_tui.commands.demo import demo_in
-    from handrail_tui.sessions.task import Task
+    from handrail_tui.sessions.demo import demo_session
 
     with ExitStack() as stack:
-        chosen = scenario.load(file)
-        ready = stack.enter_context(demo_in(chosen, speed))
-        return _opened(ready, ready.asked(Task(chosen.prompt)), closing=stack.pop_all())
+        prepared = stack.enter_context(demo_session(scenario.load(file), speed))
+        return _opened(prepared, closing=stack.pop_all())
 
 
 def replayed(id: str) -> OpenScreen:
@@ -81,23 +76,21 @@ def replayed(id: str) -> OpenScreen:
     return OpenScreen(lambda: ReplayScreen(events, home=str(Path.home()), returns=True))
 
 
-def _opened(
-    launch: PreparedSession, begin: Begin | None, past: Sequence[Event] = (), closing: ExitStack | None = None
-) -> OpenScreen:
+def _opened(prepared: PreparedSession, closing: ExitStack | None = None) -> OpenScreen:
     """`closing` is what goes with it, besides its journal."""
 
     def close() -> None:
         with closing or ExitStack():
-            launch.close()
+            prepared.close()
 
     def screen() -> RunScreen:
         return RunScreen(
-            launch.session,
-            begin=begin,
-            past=past,
+            prepared.session,
+            begin=prepared.begin,
+            past=prepared.past,
             home=str(Path.home()),
-            journal=launch.journal,
-            make_provider=launch.provider_named,
+            journal=prepared.journal,
+            make_provider=prepared.provider_named,
             returns=True,
         )
 

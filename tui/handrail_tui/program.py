@@ -33,7 +33,7 @@ from handrail_tui.screens.themes import ThemesScreen
 from handrail_tui.sessions import signals
 from handrail_tui.sessions.session_protocol import Last
 from handrail_tui.view import wording
-from handrail_tui.view.listing import going_on
+from handrail_tui.view.listing import resume_command
 from handrail_tui.view.text import clean_for_terminal, one_line
 from handrail_tui.widgets import theming
 
@@ -228,7 +228,9 @@ def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
     name = one_line(screen.view.header.session, 80)
     parts = [f"handrail: {outcome}"]
     if screen.journal and name:
-        command = going_on(name, last.outcome if last is not None and last.type == "run_finished" else None)
+        command = resume_command(
+            name, last.outcome if last is not None and last.type == "run_finished" else None
+        )
         # What is needed next comes first: a narrow terminal breaks the line somewhere.
         parts += [f"go on: {command}" if command else f"session {name}", screen.journal]
     lines = ["   ".join(parts)]

@@ -11,10 +11,11 @@ import pytest
 
 from handrail import scenario, trust
 from handrail.providers import catalog
-from handrail_tui.commands import demo as demos
 from handrail_tui.main import main
-from handrail_tui.sessions import prepare
+from handrail_tui.sessions import demo as demos
 from handrail_tui.sessions.options import RunOptions
+from handrail_tui.sessions.prepare import prepare
+from handrail_tui.sessions.project_trust import ask_for_trust
 
 GOOD = """
 title = "A value"
@@ -84,7 +85,7 @@ def test_demo_of_a_file_prints_the_run_and_ends_well_whatever_came_of_it(
 def test_an_unknown_demo_names_the_nearest(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demos, "demos_here", lambda: {"first-run": home / "x.toml"})
+    monkeypatch.setattr(demos, "builtin_demos", lambda: {"first-run": home / "x.toml"})
     assert main(["demo", "frist-run"]) == 2
     assert "Did you mean 'first-run'?" in capsys.readouterr().err
 
@@ -92,7 +93,7 @@ def test_an_unknown_demo_names_the_nearest(
 def test_every_demo_that_comes_with_the_program_can_be_read_and_holds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    files = list(demos.demos_here().values())
+    files = list(demos.builtin_demos().values())
     assert files, "the package brings no demos"
     for file in files:
         one = scenario.load(file)
@@ -103,7 +104,7 @@ def test_every_demo_that_comes_with_the_program_can_be_read_and_holds(
     assert scenario.load(files[0]).prompt.splitlines()[0] in capsys.readouterr().out
     assert main(["demo", "--list"]) == 0
     listed = capsys.readouterr().out
-    assert [name for name in demos.demos_here() if name not in listed] == []
+    assert [name for name in demos.builtin_demos() if name not in listed] == []
 
 
 def test_models_lists_what_keys_and_servers_reach_and_marks_the_one_in_force(
@@ -157,12 +158,12 @@ def options(folder: Path) -> RunOptions:
 def test_agents_file_of_an_untrusted_project_is_told_and_not_used(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with prepare.prepare(options(project), attended=False) as ready:
+    with prepare(options(project), attended=False) as ready:
         texts = [i.text for i in ready.session._instructions]
     assert "Speak in rhymes." not in texts
-    assert "AGENTS.md of this project is not used" in capsys.readouterr().err
+    assert "ignoring AGENTS.md of this project" in capsys.readouterr().err
     trust.trust(project)
-    with prepare.prepare(options(project), attended=False) as ready:
+    with prepare(options(project), attended=False) as ready:
         texts = [i.text for i in ready.session._instructions]
     assert "Speak in rhymes." in texts
     assert capsys.readouterr().err == ""
@@ -179,8 +180,8 @@ def test_a_person_is_asked_about_a_project_once(
         return says_yes
 
     monkeypatch.setattr("click.confirm", confirm)
-    prepare.ask_for_trust(project)
-    prepare.ask_for_trust(project)
+    ask_for_trust(project)
+    ask_for_trust(project)
     assert len(asked) == 1 and "AGENTS.md" in asked[0]
     assert (trust.is_trusted(project), trust.is_refused(project)) == (says_yes, not says_yes)
 

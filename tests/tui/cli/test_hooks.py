@@ -58,7 +58,7 @@ async def test_a_hook_that_fails_is_a_notice_and_nothing_else(tmp_path: Path) ->
         heard.set()
 
     hooks = Hooks(on_needs_you="echo 'no bell' >&2; exit 3")
-    session.listen(HookRunner(hooks, session="s", cwd=tmp_path, tell=tell))
+    session.listen(HookRunner(hooks, session="s", cwd=tmp_path, report=tell))
     finished = await session.run("Go.")
     assert finished.type == "run_finished" and finished.outcome == "completed" and heard.is_set()
     (notice,) = [e for e in events if isinstance(e, ev.Notice)]
@@ -68,7 +68,7 @@ async def test_a_hook_that_fails_is_a_notice_and_nothing_else(tmp_path: Path) ->
 async def test_run_finished_has_the_last_word(tmp_path: Path) -> None:
     session, _, events = make([says("Done.")])
     runner = HookRunner(
-        Hooks(on_finish="exit 1"), session="s", cwd=tmp_path, tell=lambda words: session.notice(words)
+        Hooks(on_finish="exit 1"), session="s", cwd=tmp_path, report=lambda words: session.notice(words)
     )
     session.listen(runner)
     await session.run("Go.")

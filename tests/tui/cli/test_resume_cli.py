@@ -79,14 +79,14 @@ def test_without_an_id_it_is_the_last_session_of_this_folder(
     (home / "empty").mkdir()
     monkeypatch.chdir(home / "empty")
     ended = program("resume")
-    assert ended.code == 2 and "no session worked in" in ended.err and "handrail sessions" in ended.err
+    assert ended.code == 2 and "has no sessions yet" in ended.err and "handrail sessions" in ended.err
 
 
 def test_a_session_that_is_done_says_so_and_what_can_be_done(program: ScriptedProgram) -> None:
     program.run("Say hello.", replies=[says("Hello.")])
     (id,) = program.ids
     ended = program("resume", id)
-    assert ended.code == 2 and f"session {id} is done" in ended.err
+    assert ended.code == 2 and f"session {id} is already finished" in ended.err
     assert f"handrail resume {id} --prompt" in ended.err and f"handrail sessions fork {id}" in ended.err
     assert len([e for e in program.events(id) if isinstance(e, ev.RunStarted)]) == 1, "nothing was begun"
 
@@ -288,9 +288,9 @@ def test_what_cannot_be_is_one_clear_error(
 def test_an_answer_without_a_question_is_refused(program: ScriptedProgram) -> None:
     program.run("--max-turns", "1", "Look.", replies=[says("", call("ls", path="."))])
     ended = program("resume", "--answer", "yes")
-    assert ended.code == 2 and "asks anything" in ended.err
+    assert ended.code == 2 and "has an open question" in ended.err
     ended = program("resume", program.ids[0], "--answer", "yes")
-    assert ended.code == 2 and "asks nothing" in ended.err
+    assert ended.code == 2 and "has no open question" in ended.err
 
 
 def test_H4_an_answer_goes_to_the_session_that_asks(program: ScriptedProgram) -> None:
@@ -305,7 +305,7 @@ def test_a_folder_that_is_gone_is_said(program: ScriptedProgram, home: Path) -> 
     program.run("--cwd", "gone", "Get the report.", replies=ASKS)
     (home / "gone").rmdir()
     ended = program("resume", program.ids[0])
-    assert ended.code == 2 and "is no folder any more" in ended.err
+    assert ended.code == 2 and "is gone" in ended.err
 
 
 def test_a_session_of_another_maker_is_shown_but_not_gone_on_with(program: ScriptedProgram) -> None:

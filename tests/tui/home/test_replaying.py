@@ -13,11 +13,11 @@ from textual.pilot import Pilot
 from handrail import events as ev
 from handrail.clock import EPOCH
 from handrail.messages import Text, Thinking
-from handrail_tui.commands.demo import demos_here
 from handrail_tui.program import Program
 from handrail_tui.screens.demos import DemosScreen
 from handrail_tui.screens.replay import ReplayScreen
 from handrail_tui.screens.run import RunScreen
+from handrail_tui.sessions.demo import builtin_demos
 from handrail_tui.sessions.replay import LONGEST_S, Replay, Track, streamed
 from handrail_tui.view.state import ViewState
 
@@ -165,7 +165,7 @@ async def test_the_gallery_plays_and_comes_back(monkeypatch: pytest.MonkeyPatch)
         return OpenScreen(lambda: RunScreen(FakeSession(), returns=True))
 
     monkeypatch.setattr(navigation, "a_demo", play)
-    app = Program(DemosScreen(demos_here()))
+    app = Program(DemosScreen(builtin_demos()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("down", "+", "+", "-", "enter")
         await pilot.pause(0.1)
@@ -176,7 +176,7 @@ async def test_the_gallery_plays_and_comes_back(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_a_demo_plays_from_the_gallery_for_real() -> None:
-    app = Program(DemosScreen(demos_here(), 8.0))
+    app = Program(DemosScreen(builtin_demos(), 8.0))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("enter")
         for _ in range(60):

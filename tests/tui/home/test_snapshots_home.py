@@ -11,11 +11,11 @@ from stories import batch_done, flaky
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from handrail_tui.commands.demo import demos_here
 from handrail_tui.program import Program, UiPrefs
 from handrail_tui.screens.demos import DemosScreen
 from handrail_tui.screens.home import HomeScreen
 from handrail_tui.screens.replay import ReplayScreen
+from handrail_tui.sessions.demo import builtin_demos
 
 Snap = Callable[..., bool]
 
@@ -58,7 +58,7 @@ def test_home_with_nothing_in_it(size: tuple[int, int], snap_compare: Snap) -> N
 
 @pytest.mark.parametrize("size", [(120, 40), (80, 24), (40, 20)])
 def test_the_gallery(size: tuple[int, int], snap_compare: Snap) -> None:
-    assert snap(snap_compare, DemosScreen(demos_here()), size, "down", "+")
+    assert snap(snap_compare, DemosScreen(builtin_demos()), size, "down", "+")
 
 
 @pytest.mark.parametrize("size", [(120, 40), (40, 20)])

@@ -29,16 +29,16 @@ def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: 
     pass show site | handrail answer 1kq0z
     """
     from handrail_tui.lines.json_lines import safe_json
-    from handrail_tui.sessions.remote import Elsewhere
+    from handrail_tui.sessions.remote import RemoteRun
 
-    run = Elsewhere(id, _OTHERWISE)
+    run = RemoteRun(id, _OTHERWISE)
     question = run.open_one("question", which)
     if question["secret"] and not cannot:
         if text is not None:
             raise click.UsageError("This question asks for a secret. Leave TEXT off: it is asked for.")
         text = _secret(str(question["needed"]))
     how = "declined" if cannot else "resolved" if text is None else "answered"
-    run.tell("answer", id=question["id"], how=how, text=text or "")
+    run.send("answer", id=question["id"], how=how, text=text or "")
     if as_json:
         click.echo(safe_json({**question, "how": how}))
     else:

@@ -35,11 +35,11 @@ def approve(id: str, always: bool, deny: str | None, which: str | None, yes: boo
     handrail approve 1kq0z --deny "not on main"
     """
     from handrail_tui.lines.json_lines import safe_json
-    from handrail_tui.sessions.remote import Elsewhere
+    from handrail_tui.sessions.remote import RemoteRun
 
     if always and deny is not None:
         raise click.UsageError("--session and --deny exclude each other. Choose one.")
-    run = Elsewhere(id, _OTHERWISE)
+    run = RemoteRun(id, _OTHERWISE)
     asked = run.open_one("approval", which)
     if not as_json:
         _show(asked, always)
@@ -51,7 +51,7 @@ def approve(id: str, always: bool, deny: str | None, which: str | None, yes: boo
     ):
         return 1
     how = "deny" if deny is not None else "session" if always else "once"
-    run.tell("approve", id=asked["id"], how=how, text=deny or "")
+    run.send("approve", id=asked["id"], how=how, text=deny or "")
     click.echo(safe_json({**asked, "how": how}) if as_json else _SAID[how])
     return 0
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,10 +16,6 @@ from handrail_tui.view.text import one_line
 if TYPE_CHECKING:
     from handrail.events import Event
     from handrail.scenario import Scenario
-    from handrail_tui.sessions.prepare import PreparedSession
-
-_THINKS_S: Final = 30.0
-"""How long the person of a scenario takes to answer, where somebody watches and may be faster."""
 
 
 @click.command()
@@ -48,10 +41,11 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
     """
     from handrail import scenario
     from handrail_tui.sessions import headless
+    from handrail_tui.sessions.demo import builtin_demos
 
     if as_json and plain:
         raise click.UsageError("--json and --plain exclude each other. Choose one.")
-    demos = demos_here()
+    demos = builtin_demos()
     if only_list:
         _show(demos)
         return OK
@@ -64,48 +58,25 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
 
 def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> int:
     """Play it: at `speed` for somebody who watches, at once where `speed` is None."""
+    from handrail_tui.commands._screen import show_session
     from handrail_tui.sessions import headless
-    from handrail_tui.sessions.task import Task
+    from handrail_tui.sessions.demo import demo_session
 
-    manner = headless.OutputMode.of(json=as_json, stream=sys.stdout)
-    with demo_in(chosen, speed) as launch:
-        begin = launch.asked(Task(chosen.prompt))
+    mode = headless.OutputMode.of(json=as_json, stream=sys.stdout)
+    with demo_session(chosen, speed) as prepared:
         if speed is not None and not plain:
-            return _code(launch.show(begin))
-        return _code(asyncio.run(headless.play(launch.session, begin, manner)))
-
-
-@contextmanager
-def demo_in(chosen: Scenario, speed: float | None) -> Iterator[PreparedSession]:
-    """A session that plays `chosen` in a folder of its own, which goes with it."""
-    from handrail import settings
-    from handrail.clock import ScaledClock, VirtualClock
-    from handrail.scenario.play import session_for, working_folder
-    from handrail_tui.sessions.prepare import PreparedSession
-
-    with working_folder(chosen) as cwd:
-        session = session_for(
-            chosen,
-            VirtualClock() if speed is None else ScaledClock(speed),
-            cwd=cwd,
-            thinks_s=0.0 if speed is None else _THINKS_S,
-            attended=lambda asked: speed is not None,
-        )
-        yield PreparedSession(session, settings.load(Path.cwd()).settings)
+            return _code(show_session(prepared))
+        return _code(asyncio.run(headless.play(prepared, mode)))
 
 
 def _gallery(demos: dict[str, Path], speed: float) -> int:
     """Choose one on the screen, and another one after it."""
     from handrail import settings
-    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.commands._screen import show_screen
     from handrail_tui.screens.demos import DemosScreen
-    from handrail_tui.sessions.prepare import ui_prefs_of
 
-    watchdog = Watchdog()
-    taste = ui_prefs_of(settings.load(Path.cwd()).settings)
-    program = Program(DemosScreen(demos, speed), taste, watchdog.arm)
-    last = carry(program, watchdog)
-    return program.return_code or _code(last)
+    code, last = show_screen(DemosScreen(demos, speed), settings.load(Path.cwd()).settings)
+    return code or _code(last)
 
 
 def _code(last: Event | None) -> int:
@@ -116,12 +87,6 @@ def _code(last: Event | None) -> int:
         last is not None and last.type == "run_finished" and last.outcome == "cancelled" and last.stopped
     )
     return CANCELLED if stopped else OK
-
-
-def demos_here() -> dict[str, Path]:
-    """The demos that come with the program, by name, in their order."""
-    with as_file(files("handrail_tui") / "demos") as folder:
-        return {path.stem.lstrip("0123456789").lstrip("-"): path for path in sorted(folder.glob("*.toml"))}
 
 
 def _find(name: str, demos: dict[str, Path]) -> Path:

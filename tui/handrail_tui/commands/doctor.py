@@ -21,7 +21,7 @@ from handrail import settings, trust
 from handrail._toml import short_path
 from handrail._version import __version__
 from handrail.errors import ConfigError
-from handrail_tui.sessions import prepare
+from handrail_tui.sessions.model import NoModel, resolve_model
 from handrail_tui.view.text import clean_for_terminal
 
 _WORDS: Final = {"ok": "ok", "hint": "could be", "bad": "WRONG"}
@@ -88,11 +88,14 @@ def _settings() -> Iterator[Finding]:
 
 def _model(chosen: settings.Settings) -> Iterator[Finding]:
     try:
-        found = prepare.resolve(chosen)
+        found = resolve_model(chosen)
+    except NoModel:
+        yield Finding(
+            "hint", "model", "none set up: set a key, or `model` in the settings (see handrail run)"
+        )
+        return
     except ConfigError as error:
-        none = str(error) == prepare.NO_MODEL
-        words = "none is set up: set a key, or model in the settings; handrail run says how"
-        yield Finding("hint", "model", words) if none else Finding("bad", "model", str(error))
+        yield Finding("bad", "model", str(error))
         return
     key = f"key from {found.key_source}" if found.key_source else "without a key"
     where = found.base_url or "on this machine"

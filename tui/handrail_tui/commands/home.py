@@ -32,22 +32,21 @@ def _show(folder: Path) -> int:
     from handrail import settings
     from handrail.clock import RealClock
     from handrail.session.store import Store
-    from handrail_tui.commands.demo import demos_here
-    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.commands._screen import show_screen
     from handrail_tui.screens.home import HomeScreen
-    from handrail_tui.sessions import prepare
+    from handrail_tui.sessions.demo import builtin_demos
+    from handrail_tui.sessions.model import resolve_model
+    from handrail_tui.sessions.project_trust import ask_for_trust
 
-    prepare.ask_for_trust(folder)
+    ask_for_trust(folder)
 
     def model() -> str | None:
         try:
-            return prepare.resolve(settings.load(folder).settings).model.name
+            return resolve_model(settings.load(folder).settings).model.name
         except ConfigError:
             return None
 
     chosen = settings.load(folder).settings
-    watchdog = Watchdog()
-    screen = HomeScreen(Store(), folder, RealClock(), model=model, demos=demos_here)
-    program = Program(screen, prepare.ui_prefs_of(chosen), watchdog.arm)
-    carry(program, watchdog)
-    return program.return_code or 0
+    screen = HomeScreen(Store(), folder, RealClock(), model=model, demos=builtin_demos)
+    code, _ = show_screen(screen, chosen)
+    return code

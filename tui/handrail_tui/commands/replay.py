@@ -49,17 +49,13 @@ def replay(source: str, plain: bool, as_json: bool) -> int:
 def _show(source: str) -> int:
     """Play it on the screen."""
     from handrail import settings
-    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.commands._screen import show_screen
     from handrail_tui.screens.replay import ReplayScreen
-    from handrail_tui.sessions.prepare import ui_prefs_of
     from handrail_tui.sessions.replay import streamed
 
-    watchdog = Watchdog()
     screen = ReplayScreen(streamed(events_of(source)), home=str(Path.home()))
-    taste = ui_prefs_of(settings.load(Path.cwd()).settings)
-    program = Program(screen, taste, watchdog.arm)
-    carry(program, watchdog)
-    return program.return_code or 0
+    code, _ = show_screen(screen, settings.load(Path.cwd()).settings)
+    return code
 
 
 def events_of(source: str) -> Iterator[Event]:

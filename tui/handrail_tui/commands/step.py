@@ -29,7 +29,9 @@ def step(prompt: str | None, **said: Any) -> int:
     """
     from handrail_tui.lines import exit_codes
     from handrail_tui.lines.json_lines import Out, safe_json
-    from handrail_tui.sessions import headless, prepare
+    from handrail_tui.sessions import headless
+    from handrail_tui.sessions.prepare import prepare
+    from handrail_tui.sessions.project_trust import ask_for_trust
     from handrail_tui.sessions.task import read_task
 
     options = RunOptions(**said)
@@ -38,11 +40,11 @@ def step(prompt: str | None, **said: Any) -> int:
     if options.schema is None:
         raise click.UsageError("A step needs the shape of its value: --schema FILE.json or module:Type.")
     task = read_task(prompt)
-    manner = headless.OutputMode.of(json=options.json, stream=sys.stderr)
-    if manner.asks:
-        prepare.ask_for_trust(options.folder)
-    with prepare.prepare(options, attended=manner.asks or options.hold, default_turns=TURNS) as ready:
-        last = asyncio.run(headless.play(ready.session, ready.asked(task), manner, ready.goodbye))
+    mode = headless.OutputMode.of(json=options.json, stream=sys.stderr)
+    if mode.asks:
+        ask_for_trust(options.folder)
+    with prepare(options, task, attended=mode.asks or options.hold, default_turns=TURNS) as prepared:
+        last = asyncio.run(headless.play(prepared, mode))
     if last.type == "run_finished" and last.outcome == "submitted":
         out = Out(sys.stdout)
         out.line(safe_json(last.value, indent=2 if out.terminal else None))

@@ -13,9 +13,9 @@ def stop(id: str) -> int:
     \b
     handrail stop 1kq0z
     """
-    from handrail_tui.sessions.remote import Elsewhere
+    from handrail_tui.sessions.remote import RemoteRun
 
-    run = Elsewhere(id, "There is nothing to stop; `handrail sessions show {id}` says how it stands.")
-    run.tell("stop")
+    run = RemoteRun(id, "There is nothing to stop; `handrail sessions show {id}` says how it stands.")
+    run.send("stop")
     click.echo(f"stopped. Go on: handrail resume {run.id}")
     return 0

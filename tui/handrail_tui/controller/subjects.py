@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from handrail.policy import Bounds
-from handrail_tui.view.listing import going_on
+from handrail_tui.view.listing import resume_command
 from handrail_tui.view.state import ViewState
 from handrail_tui.widgets.cards import CardContext, CardTrigger, Stall
 
@@ -44,7 +44,7 @@ def facts(view: ViewState, journal: str) -> CardContext:
         advice=_advice(view),
         kept="its words are kept as context" if attempt is not None and attempt.kept else "",
         journal=journal,
-        resume=going_on(view.header.session, view.finished.outcome if view.finished else None)
+        resume=resume_command(view.header.session, view.finished.outcome if view.finished else None)
         if journal
         else "",
         started_at=view.watch.started_at,

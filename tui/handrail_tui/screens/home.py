@@ -26,7 +26,7 @@ from handrail_tui import navigation
 from handrail_tui.controller import home_actions
 from handrail_tui.program import OpenScreen
 from handrail_tui.screens.help import HelpScreen
-from handrail_tui.sessions.prepare import NO_MODEL
+from handrail_tui.sessions.model import NO_MODEL
 from handrail_tui.view import listing
 from handrail_tui.view.text import clean_for_terminal, money, one_line, plural
 from handrail_tui.widgets.composer import Composer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -16,8 +15,7 @@ from handrail_tui.lines.prompts import Prompter, Typed
 from handrail_tui.sessions import signals
 
 if TYPE_CHECKING:
-    from handrail.session import Session
-    from handrail_tui.sessions.prepare import Begin
+    from handrail_tui.sessions.prepare import PreparedSession
     from handrail_tui.sessions.session_protocol import Last
 
 
@@ -46,24 +44,28 @@ class OutputMode:
         return Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
 
 
-async def play(
-    session: Session, begin: Begin, manner: OutputMode, goodbye: Callable[[Last], str] = lambda last: ""
-) -> Last:
-    """Carry the run that `begin` begins; every event is a line. Signals and a reader that goes away end it as rule
-    J7 says. Where the lines are for people, `goodbye` has the last word."""
-    out = Out(manner.stream, gone=lambda: session.suspend("SIGPIPE"))
-    session.listen(manner.listener(out))
-    prompter = Prompter(session, out, Typed()) if manner.asks else None
+async def play(prepared: PreparedSession, mode: OutputMode) -> Last:
+    """Run it and write each event as a line. Signals and a closed pipe end it as rule J7 says.
+
+    For people, the last line says how to resume a run that is not done. Raises ValueError for a session that waits
+    for a prompt: nobody could type one.
+    """
+    session, begin = prepared.session, prepared.begin
+    if begin is None:
+        raise ValueError("nothing to run")
+    out = Out(mode.stream, gone=lambda: session.suspend("SIGPIPE"))
+    session.listen(mode.listener(out))
+    prompter = Prompter(session, out, Typed()) if mode.asks else None
     if prompter is not None:
         session.listen(prompter)
     try:
         with signals.handled(session):
             last = await begin()
-        if not manner.json and (words := goodbye(last)):
+        if not mode.json and (words := prepared.resume_hint(last)):
             out.line(words)
         return last
     finally:
         if prompter is not None:
             prompter.close()
-        if out.closed and manner.stream is sys.stdout:
+        if out.closed and mode.stream is sys.stdout:
             faults.reader_went_away()

@@ -27,14 +27,20 @@ LIMIT_S: Final = 30.0
 
 
 class HookRunner:
-    """A listener that runs the commands of `hooks` in the folder `cwd`; `tell(words)` hears what went wrong, in the
-    event loop, and only while the run goes on: `run_finished` has the last word."""
+    """A listener that runs the commands of `hooks` in the folder `cwd`; `report(words)` is called with what went
+    wrong, in the event loop, and only before `run_finished`."""
 
     def __init__(
-        self, hooks: Hooks, *, session: str, cwd: Path, tell: Callable[[str], None], limit_s: float = LIMIT_S
+        self,
+        hooks: Hooks,
+        *,
+        session: str,
+        cwd: Path,
+        report: Callable[[str], None],
+        limit_s: float = LIMIT_S,
     ) -> None:
         self._hooks, self._session, self._cwd, self._limit_s = hooks, session, cwd, limit_s
-        self._tell = tell
+        self._report = report
         self._over = False
         self._threads: list[threading.Thread] = []
 
@@ -64,7 +70,7 @@ class HookRunner:
 
     def _failed(self, words: str) -> None:
         if not self._over:
-            self._tell(words)
+            self._report(words)
 
     def _environment(self, name: str, event: ev.Event) -> dict[str, str]:
         told = {

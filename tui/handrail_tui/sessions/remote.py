@@ -11,7 +11,7 @@ from handrail.session.lock import holder
 from handrail.session.store import Store
 
 
-class Elsewhere:
+class RemoteRun:
     """The run of the session whose id begins with `prefix`. Raises ConfigError when no process holds it."""
 
     def __init__(self, prefix: str, otherwise: str) -> None:
@@ -23,9 +23,9 @@ class Elsewhere:
 
     def status(self) -> dict[str, Any]:
         """What is open, and where the run stands."""
-        return self.tell("status")
+        return self.send("status")
 
-    def tell(self, do: str, **said: Any) -> dict[str, Any]:
+    def send(self, do: str, **said: Any) -> dict[str, Any]:
         """Tell the run. Raises ConfigError with the run's words when it does not do it."""
         try:
             return control.call(Path(self._folder), do, **said)

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from handrail import events as ev
 from handrail.clock import ManualClock
-from handrail.events import Event
+from handrail.events import Event, QueuedMessage
 from handrail.messages import AssistantMessage, Text, Thinking
 from handrail.session.records import JournalContents
-from handrail_tui.sessions.session_protocol import NothingRuns
+from handrail_tui.sessions.session_protocol import Last
 
 LONGEST_S: Final = 3.0
 """Seconds that a gap between two events takes at most, however long it was."""
@@ -129,7 +129,40 @@ class StoryClock(ManualClock):
         self._now = moment
 
 
-class Replay(NothingRuns):
+class InertSession:
+    """A session whose commands do nothing: what a screen needs of one that is only shown."""
+
+    running = False
+
+    async def run(self, prompt: str, *, context: str | None = None) -> Last:
+        raise RuntimeError("a replay cannot be continued")
+
+    async def resume(self, *, answer: str | None = None) -> Last:
+        raise RuntimeError("a replay cannot be continued")
+
+    def steer(self, text: str, /) -> str:
+        return ""
+
+    def follow_up(self, text: str, /) -> str:
+        return ""
+
+    def withdraw(self, id: str, /) -> QueuedMessage | None:
+        return None
+
+    def answer(self, id: str, how: str, text: str = "", *, secret: bool = False) -> bool:
+        return False
+
+    def approve(self, id: str, how: str, text: str = "") -> bool:
+        return False
+
+    def _nothing(self, *args: object, **amounts: object) -> None:
+        """Ignore the command."""
+
+    edit_queued = move_queued = stop = suspend = skip_wait = retry_now = compact = notice = _nothing
+    set_recovery = set_provider = set_approve = raise_bounds = _nothing
+
+
+class Replay(InertSession):
     """Plays a track to its listeners. As a session it is never running, and commands do nothing."""
 
     def __init__(self, events: Iterable[Event], real: Callable[[], float] = time.monotonic) -> None:

@@ -84,10 +84,10 @@ def next_step(summary: SessionSummary) -> str:
     if summary.running:
         return f'handrail answer {summary.id} "…"' if summary.needs else f"handrail stop {summary.id}"
     outcome = "human-required" if summary.needs else summary.outcome
-    return going_on(summary.id, outcome) or f'handrail resume {summary.id} --prompt "…"'
+    return resume_command(summary.id, outcome) or f'handrail resume {summary.id} --prompt "…"'
 
 
-def going_on(id: str, outcome: str | None) -> str:
+def resume_command(id: str, outcome: str | None) -> str:
     """The command that goes on with a run that ended so, None for one that was interrupted; empty when it is done."""
     match outcome:
         case "completed" | "submitted":
