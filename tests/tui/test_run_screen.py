@@ -60,7 +60,7 @@ async def test_a_run_is_on_the_screen() -> None:
         "1 of 3 rejected",
         "thought for",
         "pytest -q tests/checkout",
-        "attempt 2 of 4, the stream broke after 1.2k characters",
+        "attempt 2 of 4, connection lost after 1.2k characters",
         "kept as quoted context",
         "retry 1 of 3, in 2 s",
         "add a regression test too",

@@ -67,7 +67,7 @@ def test_R7_a_broken_attempt_is_kept_superseded_and_the_next_one_says_why() -> N
     turn = last_turn(state)
     first, second = turn.attempts
     assert (first.superseded, first.kept, first.text) == (True, "1.2k characters", LONG)
-    assert second.heading == "attempt 2 of 4, the stream broke after 1.2k characters"
+    assert second.heading == "attempt 2 of 4, connection lost after 1.2k characters"
     assert (first.request, second.request) == (4, 5)
     assert [entry.word for entry in state.decisions] == ["rejected", "retry"]
     assert state.decisions[1].rest == "1 of 3, in 2 s"
@@ -291,7 +291,7 @@ def test_twenty_thousand_deltas_fold_into_one_block() -> None:
     ],
 )
 def test_a_provider_is_quoted_without_the_envelope_of_its_words(error: str, words: str) -> None:
-    assert wording.said(error) == words
+    assert wording.provider_message(error) == words
 
 
 def test_a_person_who_stopped_a_run_is_not_told_who_stopped_it() -> None:

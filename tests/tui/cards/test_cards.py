@@ -14,6 +14,7 @@ from textual.widgets import Input
 from handrail.clock import EPOCH
 from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
 from handrail.policy import Bounds
+from handrail_tui.view.text import local_time, remaining
 from handrail_tui.widgets.cards import (
     Card,
     CardContext,
@@ -38,7 +39,6 @@ from handrail_tui.widgets.cards.chosen import (
     Stop,
 )
 from handrail_tui.widgets.cards.human import link
-from handrail_tui.widgets.cards.parts import hms, local_time
 from handrail_tui.widgets.composer_input import ComposerInput
 
 HUMAN = HumanRequested(
@@ -457,8 +457,8 @@ async def test_U8_a_wait_tells_when_it_ends_and_how_long_that_is() -> None:
     [
         (EPOCH + 60, "12:01:00"),
         (EPOCH + 11 * 3600, "23:00:00"),
-        (EPOCH + 25 * 3600, "Tue 13:00:00"),
-        (EPOCH + 10 * 86400, "2026-01-15 12:00"),
+        (EPOCH + 25 * 3600, "06 Jan 13:00:00"),
+        (EPOCH + 10 * 86400, "15 Jan 12:00:00"),
     ],
 )
 def test_a_moment_says_its_day_where_it_is_not_today(moment: float, words: str) -> None:
@@ -466,7 +466,7 @@ def test_a_moment_says_its_day_where_it_is_not_today(moment: float, words: str) 
 
 
 def test_long_countdowns_keep_their_hours() -> None:
-    assert [hms(s) for s in (0, 0.2, 59.9, 2287, 93_600, -3)] == [
+    assert [remaining(s) for s in (0, 0.2, 59.9, 2287, 93_600, -3)] == [
         "0:00:00",
         "0:00:01",
         "0:01:00",
@@ -500,7 +500,7 @@ async def test_what_a_bound_and_a_failure_tell() -> None:
         await pilot.pause()
         text = text_of(app.card)
         assert (
-            "the provider does not accept the key" in text
+            "the provider refused the key" in text
             and "401 bad key" in text
             and "Set another key." in text
         )

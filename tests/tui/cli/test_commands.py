@@ -209,4 +209,4 @@ def test_a_closed_port_is_a_failure_of_the_provider_not_of_ours(capsys: pytest.C
         where = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
         assert main(["run", "--base-url", where, "--model", "my/m", "--no-recovery", "go"]) == 5
     out, err = capsys.readouterr()
-    assert "The provider failed" in out and err == ""
+    assert "Failed: connection or server error" in out and err == ""

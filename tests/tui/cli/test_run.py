@@ -112,7 +112,7 @@ async def test_H5_nobody_there_and_no_mode_denies_with_the_reason(
     server.answer(says("I may not."))
     code, out, _ = await program.done("run", "--plain", "make b.txt")
     assert code == 0 and not (program.folder / "b.txt").exists()
-    assert "denied: nobody is there to ask" in out
+    assert "denied: nobody was there to ask" in out
 
 
 async def test_H4_a_question_that_nobody_answers_is_exit_4(server: MockServer, program: Program) -> None:

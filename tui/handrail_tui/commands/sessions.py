@@ -10,7 +10,7 @@ import click
 
 from handrail.errors import ConfigError
 from handrail_tui.lines.json_lines import Out, safe_json
-from handrail_tui.view.text import clean_for_terminal, money, one_line, plural
+from handrail_tui.view.text import clean_for_terminal, local_time, money, one_line, plural
 
 if TYPE_CHECKING:
     from handrail.session.records import JournalContents
@@ -100,7 +100,7 @@ def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> li
         ("title", one_line(summary.title, 100)),
         ("folder", one_line(summary.cwd, 200)),
         ("model", one_line(summary.model, 100)),
-        ("began", listing.clock_time(summary.started, now)),
+        ("began", local_time(summary.started, now, seconds=False)),
         ("last", f"{listing.age(summary, now)} ago"),
         ("spent", f"{plural(summary.turns, 'turn')}{f', {money(summary.cost)}' if summary.cost else ''}"),
         ("parent", summary.parent or ""),

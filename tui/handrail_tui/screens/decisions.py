@@ -18,7 +18,8 @@ from textual.widgets.option_list import Option
 from handrail.events import Ledger
 from handrail_tui.view.items import DecisionItem
 from handrail_tui.view.state import ViewState
-from handrail_tui.widgets.decisions import clock_time, head
+from handrail_tui.view.text import clock_time
+from handrail_tui.widgets.decisions import head
 from handrail_tui.widgets.transcript_items import TONES
 from handrail_tui.widgets.transcript_rows import styled
 

@@ -28,7 +28,7 @@ from handrail_tui.program import OpenScreen
 from handrail_tui.screens.help import HelpScreen
 from handrail_tui.sessions.model import NO_MODEL
 from handrail_tui.view import listing
-from handrail_tui.view.text import clean_for_terminal, money, one_line, plural
+from handrail_tui.view.text import clean_for_terminal, local_time, money, one_line, plural
 from handrail_tui.widgets.composer import Composer
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.question import Question
@@ -353,7 +353,7 @@ def _told(summary: SessionSummary, now: float) -> Content:
         summary.id,
         one_line(summary.model, 60),
         one_line(short_path(Path(summary.cwd)), 60) if summary.cwd else "",
-        f"began {listing.clock_time(summary.started, now)}",
+        f"began {local_time(summary.started, now, seconds=False)}",
         plural(summary.turns, "turn") if summary.turns else "",
         money(summary.cost) if summary.cost else "",
     ]

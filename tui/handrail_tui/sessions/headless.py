@@ -11,7 +11,7 @@ from handrail import events as ev
 from handrail_tui.lines import faults
 from handrail_tui.lines.json_lines import JsonLines, Out
 from handrail_tui.lines.plain import Plain
-from handrail_tui.lines.prompts import Prompter, Typed
+from handrail_tui.lines.prompts import Prompter, TypedLines
 from handrail_tui.sessions import signals
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OutputMode:
-    """How a run speaks: JSON or words, to which stream, and whether a person at this terminal is asked."""
+    """How a run prints: JSON or text, to which stream, and whether a person at this terminal is asked."""
 
     json: bool
     stream: TextIO
@@ -29,16 +29,16 @@ class OutputMode:
 
     @classmethod
     def of(cls, *, json: bool, stream: TextIO) -> OutputMode:
-        """Words on a terminal with somebody at its keys ask; JSON, pipes and logs never do (rules H4, H5)."""
+        """Questions are asked only in text mode with a terminal for both input and output (rules H4, H5)."""
         return cls(json, stream, asks=not json and stream.isatty() and sys.stdin.isatty())
 
     @staticmethod
     def on_screen() -> bool:
-        """Whether there is a terminal to draw on: keys come from stdin, and Textual draws on stderr."""
+        """Whether there is a terminal for the screen: keys come from stdin, and Textual draws on stderr."""
         return sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()
 
     def listener(self, out: Out) -> ev.Listener:
-        """What writes the events to `out`."""
+        """The listener that writes the events to `out`."""
         if self.json:
             return JsonLines(out)
         return Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
@@ -55,7 +55,7 @@ async def play(prepared: PreparedSession, mode: OutputMode) -> Last:
         raise ValueError("nothing to run")
     out = Out(mode.stream, gone=lambda: session.suspend("SIGPIPE"))
     session.listen(mode.listener(out))
-    prompter = Prompter(session, out, Typed()) if mode.asks else None
+    prompter = Prompter(session, out, TypedLines()) if mode.asks else None
     if prompter is not None:
         session.listen(prompter)
     try:

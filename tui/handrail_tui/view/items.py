@@ -13,7 +13,7 @@ from handrail.events import FieldError, Ledger
 from handrail.messages import Usage
 from handrail_tui.view.text import Cleaner, Tail, line_count
 
-CallState: TypeAlias = Literal["queued", "asking", "running", "ok", "error", "denied", "not run"]
+CallState: TypeAlias = Literal["queued", "asking", "running", "ok", "error", "denied", "skipped"]
 Tone: TypeAlias = Literal["plain", "decision", "waiting", "needs-you", "accepted", "rejected"]
 Level: TypeAlias = Literal["info", "warning", "error"]
 
@@ -114,7 +114,7 @@ class CallItem:
 
     @property
     def done(self) -> bool:
-        return self.state in ("ok", "error", "denied", "not run")
+        return self.state in ("ok", "error", "denied", "skipped")
 
 
 @dataclass(slots=True, eq=False)

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from handrail._toml import short_path
 from handrail.clock import to_rfc3339
 from handrail.session.summary import SessionSummary
-from handrail_tui.view.text import about, join, money, one_line, plural
+from handrail_tui.view import wording
+from handrail_tui.view.text import about, join, local_time, money, one_line, plural
 
 _ORDER: Final = ("needs_you", "waiting", "running", "interrupted", "finished", "unreadable")
 _DAY_S: Final = 86_400.0
-_ENDS: Final = {
-    "completed": "done",
-    "submitted": "done",
-    "cancelled": "stopped",
-    "human-required": "needs you",
-    "budget": "budget spent",
-    "turn-limit": "turn limit",
-    "usage-limit": "usage limit",
-    "provider": "provider failed",
-    "no-submit": "no value",
-    "invalid-submissions": "no valid value",
-}
 
 
 def ordered(summaries: Iterable[SessionSummary]) -> list[SessionSummary]:
@@ -40,21 +28,19 @@ def state(summary: SessionSummary, now: float) -> str:
         case "needs_you":
             return join(["needs you", held], ", ")
         case "waiting" if summary.until is not None:
-            return join([f"waiting until {clock_time(summary.until, now)}", held], ", ")
+            return join([f"waiting until {local_time(summary.until, now, seconds=False)}", held], ", ")
         case "running":
             return "running elsewhere"
         case "finished":
-            end = _ENDS.get(summary.outcome or "", one_line(summary.outcome or "", 20))
+            end = wording.short_outcome(summary.outcome)
             until = summary.until
-            return f"{end} until {clock_time(until, now)}" if until is not None and until > now else end
+            return (
+                f"{end} until {local_time(until, now, seconds=False)}"
+                if until is not None and until > now
+                else end
+            )
         case other:
             return other
-
-
-def clock_time(moment: float, now: float) -> str:
-    """A moment as people of this place say it: the time, with the day when it is not today's."""
-    when = datetime.fromtimestamp(moment)
-    return f"{when:%H:%M}" if when.date() == datetime.fromtimestamp(now).date() else f"{when:%d %b %H:%M}"
 
 
 def age(summary: SessionSummary, now: float) -> str:

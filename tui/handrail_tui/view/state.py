@@ -17,6 +17,13 @@ from typing import Any, Final, Literal, TypeAlias
 from handrail import events as ev
 from handrail.events import Event, QueuedMessage
 from handrail_tui.view import wording
+from handrail_tui.view._cleaned import (
+    clean_approval,
+    clean_question,
+    clean_queue,
+    clean_result,
+    decision_item,
+)
 from handrail_tui.view.items import (
     CompactionItem,
     DecisionItem,
@@ -28,7 +35,7 @@ from handrail_tui.view.items import (
     TranscriptItem,
 )
 from handrail_tui.view.stopwatch import Stopwatch
-from handrail_tui.view.text import clean_for_terminal, clean_value, cut_lines, kept, one_line, reveal
+from handrail_tui.view.text import clean_for_terminal, cut_lines, kept, one_line
 from handrail_tui.view.turns import TurnBuilder
 
 Phase: TypeAlias = Literal[
@@ -47,14 +54,6 @@ Phase: TypeAlias = Literal[
 
 STALLED_AFTER: Final = 45.0
 """Seconds without data after which a stream counts as stalled."""
-
-_ANSWERS: Final = {
-    "resolved": "you: done",
-    "answered": "you answered",
-    "declined": "you: cannot",
-    "stopped": "you stopped it",
-    "nobody": "nobody was there to answer",
-}
 
 
 @dataclass(slots=True)
@@ -165,20 +164,12 @@ class ViewState:
 
     def _run_finished(self, e: ev.RunFinished) -> ViewChange:
         words, tone = wording.outcome(e)
-        self.finished = replace(
-            e,
-            error=clean_for_terminal(wording.said(e.error)) if e.error else None,
-            bound=one_line(e.bound, 60) if e.bound else None,
-            value=clean_value(e.value),
-            text=clean_for_terminal(e.text) if e.text else e.text,
-            session=one_line(e.session, 80) if e.session else None,
-            question=_question(e.question) if e.question else None,
-        )
+        self.finished = clean_result(e)
         self._end(e.at)
         self.meters.usage, self.meters.cost = e.usage, e.cost if e.cost is not None else self.meters.cost
         # Who stopped it knows why.
         error = self.finished.error if e.outcome != "cancelled" else None
-        end = EndItem(words, tone, wording.ended(e), error or "")
+        end = EndItem(words, tone, wording.totals(e), error or "")
         return self._add(end, facts=True, card=True)
 
     def _run_interrupted(self, e: ev.RunInterrupted) -> ViewChange:
@@ -286,7 +277,7 @@ class ViewState:
 
     def _decided(self, e: ev.Decided) -> ViewChange:
         if e.decision != "finish" or e.failure:
-            self.decisions.append(_entry(e))
+            self.decisions.append(decision_item(e))
         self.meters.ledger = e.after
         if not self._summary:
             self.turns.decided(e)
@@ -300,7 +291,9 @@ class ViewState:
         return ViewChange(self.turns.current, facts=True)
 
     def _wait_started(self, e: ev.WaitStarted) -> ViewChange:
-        self.wait = replace(e, words=one_line(wording.said(e.words), 400), source=one_line(e.source, 80))
+        self.wait = replace(
+            e, words=one_line(wording.provider_message(e.words), 400), source=one_line(e.source, 80)
+        )
         if e.decision == "wait":
             self.watch.hold(e.at)
         return ViewChange(facts=True, card=True)
@@ -332,8 +325,7 @@ class ViewState:
         return self._add(NoteItem(f"{which}: {e.spent} of {e.limit} spent", "warning"), facts=True)
 
     def _no_progress(self, e: ev.NoProgress) -> ViewChange:
-        what = f"{one_line(e.name, 60)} gave the same result" if e.what == "call" else "the same reply came"
-        return self._add(NoteItem(f"no progress: {what} {e.times} times in a row", "warning"))
+        return self._add(NoteItem(wording.no_progress(e.what, e.name, e.times), "warning"))
 
     def _notice(self, e: ev.Notice) -> ViewChange:
         return self._add(NoteItem(cut_lines(kept(e.text), 1_000), e.level))
@@ -341,7 +333,7 @@ class ViewState:
     # People -------------------------------------------------------------------------------------------------
 
     def _human_requested(self, e: ev.HumanRequested) -> ViewChange:
-        self.questions[e.id] = _question(e)
+        self.questions[e.id] = clean_question(e)
         if call := self.turns.call(e.call_id):
             call.state = "asking"
         self.decisions.append(DecisionItem(e.at, "ask", "needs-you", e.kind, one_line(e.needed, 400), e.turn))
@@ -354,19 +346,18 @@ class ViewState:
         if question and (call := self.turns.call(question.call_id)):
             call.state = "running"
         words = "a secret" if e.secret else one_line(e.text, 400)
-        return self._add(NoteItem(_ANSWERS[e.how] + (f": {words}" if words else "")), facts=True, card=True)
+        return self._add(
+            NoteItem(
+                ("" if e.how == "nobody" else "you: ")
+                + wording.answer(e.how)
+                + (f": {words}" if words else "")
+            ),
+            facts=True,
+            card=True,
+        )
 
     def _approval_requested(self, e: ev.ApprovalRequested) -> ViewChange:
-        self.approvals[e.id] = replace(
-            e,
-            tool=one_line(e.tool, 60),
-            title=one_line(reveal(e.title), 400),
-            detail=reveal(e.detail),
-            arguments=clean_value(e.arguments, reveal),
-            diff=reveal(e.diff) if e.diff else None,
-            why=one_line(e.why, 400),
-            pattern=one_line(reveal(e.pattern), 400) if e.pattern else None,
-        )
+        self.approvals[e.id] = clean_approval(e)
         if call := self.turns.call(e.call_id):
             call.state = "asking"
         self.watch.hold(e.at)
@@ -384,43 +375,13 @@ class ViewState:
             self.watch.release(at)
 
     def _queue_changed(self, e: ev.QueueChanged) -> ViewChange:
-        self.steering, self.follow_ups = _queued(e.steering), _queued(e.follow_ups)
+        self.steering, self.follow_ups = clean_queue(e.steering), clean_queue(e.follow_ups)
         return ViewChange(facts=True)
 
     def _steered(self, e: ev.Steered) -> ViewChange:
         self.steering = tuple(m for m in self.steering if m.id != e.id)
         self.follow_ups = tuple(m for m in self.follow_ups if m.id != e.id)
         return self._add(PersonItem(e.kind, clean_for_terminal(e.text)), facts=True)
-
-
-def _entry(event: ev.Decided) -> DecisionItem:
-    return DecisionItem(
-        event.at,
-        event.decision,
-        wording.decision_tone(event),
-        wording.decision(event),
-        one_line(event.why, 400),
-        event.turn,
-        failure=cut_lines(kept(event.failure.text)) if event.failure else "",
-        evidence=tuple((one_line(str(k), 40), one_line(str(v), 400)) for k, v in event.evidence.items()),
-        before=event.before,
-        after=event.after,
-    )
-
-
-def _question(event: ev.HumanRequested) -> ev.HumanRequested:
-    """A question, cleaned. The address is revealed: nobody opens what looks shorter than it is."""
-    return replace(
-        event,
-        needed=clean_for_terminal(event.needed),
-        where=one_line(reveal(event.where), 2_000),
-        tried=clean_for_terminal(event.tried),
-        tool=one_line(event.tool, 60) if event.tool else None,
-    )
-
-
-def _queued(messages: tuple[QueuedMessage, ...]) -> tuple[QueuedMessage, ...]:
-    return tuple(QueuedMessage(m.id, clean_for_terminal(m.text)) for m in messages)
 
 
 def _folds() -> dict[str, Callable[[ViewState, Any], ViewChange]]:

@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable
+from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
@@ -263,6 +264,33 @@ def countdown(value: float) -> str:
     hours, rest = divmod(whole, 3600)
     minutes, secs = divmod(rest, 60)
     return f"{hours}:{minutes:02}:{secs:02}" if hours else f"{minutes}:{secs:02}"
+
+
+def remaining(value: float) -> str:
+    """A long countdown: `0:38:07`, `26:00:00`; whole seconds, rounded up so that 0:00:00 means now."""
+    whole = max(0, -int(-value // 1))
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def clock_time(moment: float) -> str:
+    """A moment as local time: `12:04:11`."""
+    return f"{datetime.fromtimestamp(moment):%H:%M:%S}"
+
+
+def local_time(moment: float, now: float, *, seconds: bool = True) -> str:
+    """A moment as local time: `12:04:11`, with the date where it is neither today nor within twelve hours.
+
+    Without `seconds`: `12:04`.
+    """
+    then, today = datetime.fromtimestamp(moment), datetime.fromtimestamp(now)
+    near = then.date() == today.date() or 0 <= moment - now < 43_200.0
+    day = "" if near else f"{then:%d %b} " if then.year == today.year else f"{then:%d %b %Y} "
+    return day + (f"{then:%H:%M:%S}" if seconds else f"{then:%H:%M}")
+
+
+def full_time(moment: float, zone: tzinfo | None) -> str:
+    """A moment with its date and time zone: `Tue 02 Dec 2025 12:04:11 CET`. None: the local zone."""
+    return f"{datetime.fromtimestamp(moment).astimezone(zone):%a %d %b %Y %H:%M:%S %Z}"
 
 
 def money(dollars: float) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from handrail import events as ev
 from handrail.events import FieldError
 from handrail.messages import AssistantMessage, Text, Thinking
@@ -18,13 +16,6 @@ from handrail_tui.view.items import (
     TurnItem,
 )
 from handrail_tui.view.text import clean_for_terminal, clean_value, kept, line_count, one_line, plural, reveal
-
-_STOPS: Final = {
-    "error": "the request failed",
-    "refusal": "the model refused",
-    "aborted": "stopped",
-    "length": "cut at the output cap",
-}
 
 
 class TurnBuilder:
@@ -78,7 +69,7 @@ class TurnBuilder:
             attempt.streaming, attempt.seconds = False, event.seconds
             attempt.writing.clear()
             attempt.blocks = _final_blocks(attempt.blocks, event.message, event.at)
-            attempt.fault = _STOPS.get(event.message.stop_reason, "")
+            attempt.fault = wording.reply_end(event.message.stop_reason)
 
     def decided(self, event: ev.Decided) -> None:
         """What recovery made of the reply: a broken one is superseded by what comes next."""
@@ -127,7 +118,7 @@ class TurnBuilder:
         elif call.verdict is not None:
             call.state = "ok" if call.verdict.accepted else "error"
         elif call.state != "denied":
-            call.state = "not run"
+            call.state = "skipped"
         call.seconds, call.terminate = event.seconds, event.terminate
         call.summary = one_line(event.summary, 120)
         call.lines = line_count(event.text)

@@ -30,7 +30,7 @@ SIGNS: Final[dict[CallState, tuple[str, str]]] = {
     "ok": ("✓", "$accepted"),
     "error": ("✗", "$rejected"),
     "denied": ("✗", "$waiting"),
-    "not run": ("–", "$faint"),
+    "skipped": ("–", "$faint"),
 }
 _GUTTER: Final = INDENT + BAR
 _DEEP: Final = _GUTTER + "    "
@@ -103,7 +103,7 @@ def _call_rows(call: CallItem, names: int, look: Look) -> list[Row]:
     left = Content.assemble(
         (_GUTTER, "$line"),
         (f"{sign} ", style),
-        (call.name.ljust(names), "$foreground" if call.state != "not run" else "$faint"),
+        (call.name.ljust(names), "$foreground" if call.state != "skipped" else "$faint"),
         ("  " + call.title, "$dim"),
         _outcome(call),
     )
@@ -122,7 +122,7 @@ def _outcome(call: CallItem) -> Content:
     if call.verdict is not None:
         return _verdict_words(call.verdict)
     words = call.summary
-    if call.state in ("denied", "not run"):
+    if call.state in ("denied", "skipped"):
         words = call.state
     elif not words and call.done and call.lines:
         words = one_line(call.text, _ONE_LINE) if call.lines == 1 else plural(call.lines, "line")

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from textual.content import Content
 
 from handrail_tui.view.items import DecisionItem
+from handrail_tui.view.text import clock_time
 from handrail_tui.widgets.transcript_items import TONES
 from handrail_tui.widgets.transcript_rows import styled
 
 _PAD = " " * 9
-
-
-def clock_time(moment: float) -> str:
-    """A moment as local time: `12:04:11`."""
-    return datetime.fromtimestamp(moment).strftime("%H:%M:%S")
 
 
 def head(entry: DecisionItem) -> Content:

@@ -12,24 +12,12 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import RunFinished
-from handrail_tui.view.text import clean_for_terminal, cut_lines, one_line
+from handrail_tui.view import wording
+from handrail_tui.view.text import clean_for_terminal, cut_lines, local_time, remaining
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import AnotherModel, EditKey, Finish, RetryNow
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import hms, local_time, styled
-
-_CLASSES = {
-    "auth": "the provider does not accept the key",
-    "billing": "the account cannot pay for it",
-    "content_filter": "the provider's filter stopped it",
-    "context_overflow": "it does not fit into the model's window",
-    "output_truncated": "the reply was cut off",
-    "invalid_request": "the provider does not accept the request",
-    "empty": "the reply was empty",
-    "transient": "the provider kept failing",
-    "usage_limit": "a usage limit is reached",
-    "unknown": "for a reason that is not known",
-}
+from handrail_tui.widgets.cards.parts import styled
 
 
 class FailedCard(Card):
@@ -54,16 +42,17 @@ class FailedCard(Card):
         f = self.finished
         if f.outcome == "no-submit":
             return self.title("No value", "the model ended without a submission")
-        name = f.class_ or "unknown"
         title = "Usage limit" if f.outcome == "usage-limit" else "Failed for good"
-        return self.title(title, _CLASSES.get(name, one_line(name, 40).replace("_", " ")))
+        return self.title(title, wording.failure(f.class_ or "unknown"))
 
     def body(self) -> Iterable[Widget]:
         f, now = self.finished, self.clock.now()
         if error := clean_for_terminal(f.error or "").strip():
             yield Static(styled(cut_lines(error), "$dim"), classes="card--error")
         if f.until is not None:
-            words = f"it ends at {local_time(f.until, now)}, in {hms(f.until - now)}: longer than max_wait"
+            words = (
+                f"it ends at {local_time(f.until, now)}, in {remaining(f.until - now)}: longer than max_wait"
+            )
             yield Static(styled(words), classes="card--until")
         if advice := clean_for_terminal(self.advice).strip():
             yield Static(styled(cut_lines(advice)), classes="card--advice")

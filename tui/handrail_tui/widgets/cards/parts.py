@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import ClassVar
 
 from textual import events
@@ -17,28 +16,10 @@ from textual.widgets import Input
 from handrail_tui.view.text import clean_for_terminal
 from handrail_tui.widgets.key_order import obey
 
-_DAY_S = 86_400.0
-
 
 def styled(text: str, style: str = "") -> Content:
     """`text` as content: whatever stands in it is text, never markup."""
     return Content.styled(text, style) if style else Content(text)
-
-
-def hms(seconds: float) -> str:
-    """A long countdown: `0:38:07`, `26:00:00`; whole seconds, rounded up so that 0:00:00 means now."""
-    whole = max(0, -int(-seconds // 1))
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
-
-
-def local_time(moment: float, now: float) -> str:
-    """When, on the local clock: `12:48:32`, with the day where it is not within the next twelve hours."""
-    then, today = datetime.fromtimestamp(moment), datetime.fromtimestamp(now)
-    if then.date() == today.date() or 0 <= moment - now < _DAY_S / 2:
-        return f"{then:%H:%M:%S}"
-    if 0 <= moment - now < 6 * _DAY_S:
-        return f"{then:%a %H:%M:%S}"
-    return f"{then:%Y-%m-%d %H:%M}"
 
 
 def bar(width: int, share: float, style: str) -> Content:

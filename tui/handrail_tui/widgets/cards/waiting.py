@@ -12,11 +12,11 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import WaitStarted
-from handrail_tui.view.text import clean_for_terminal, cut_lines, one_line
+from handrail_tui.view.text import clean_for_terminal, cut_lines, local_time, one_line, remaining
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.chosen import AnotherModel, SkipWait, Stop
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import Countdown, hms, local_time, styled
+from handrail_tui.widgets.cards.parts import Countdown, styled
 
 _SHORT = 90
 
@@ -55,7 +55,7 @@ class WaitCard(Card):
             styled("asks again at "),
             styled(local_time(e.until, now), "bold"),
             styled("   in ", "$dim"),
-            styled(hms(left), "bold $waiting"),
+            styled(remaining(left), "bold $waiting"),
         )
         return before, share, styled(self._rests_on(), "$dim")
 
