@@ -22,7 +22,7 @@ class HandrailApp(Program):
         begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
         *,
         past: Iterable[Event] = (),
-        taste: UiPrefs | None = None,
+        prefs: UiPrefs | None = None,
         journal: str = "",
         make_provider: Callable[[str], Provider] | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
@@ -37,7 +37,7 @@ class HandrailApp(Program):
             journal=journal,
             make_provider=make_provider,
         )
-        super().__init__(self.run_screen, taste, on_signal)
+        super().__init__(self.run_screen, prefs, on_signal)
         self.seen = self.run_screen
 
 
@@ -46,7 +46,7 @@ def run_session(
     begin: Callable[[], Coroutine[Any, Any, Last]] | None,
     *,
     past: Iterable[Event] = (),
-    taste: UiPrefs | None = None,
+    prefs: UiPrefs | None = None,
     journal: str = "",
     make_provider: Callable[[str], Provider] | None = None,
 ) -> Last | None:
@@ -59,7 +59,7 @@ def run_session(
         session,
         begin,
         past=past,
-        taste=taste,
+        prefs=prefs,
         journal=journal,
         make_provider=make_provider,
         on_signal=watchdog.arm,

@@ -28,6 +28,17 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from handrail.errors import ConfigError
+from handrail_tui import navigation
+from handrail_tui.controller.destinations import (
+    OpenDemo,
+    OpenReplay,
+    OpenRun,
+    OpenStored,
+    OpenThemes,
+    OpenToRead,
+    SessionDestination,
+)
+from handrail_tui.screens.navigate import Navigate
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.screens.themes import ThemesScreen
 from handrail_tui.sessions import signals
@@ -55,14 +66,6 @@ class UiPrefs:
     keys: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class OpenScreen:
-    """Something to look at: what makes its screen, and what lets go of all that stands behind it."""
-
-    screen: Callable[[], RunScreen]
-    close: Callable[[], None] = lambda: None
-
-
 def _run_commands() -> type[command.Provider]:
     """The palette of the run screen, imported when it is opened."""
     from handrail_tui.screens.palette import RunCommands
@@ -83,19 +86,19 @@ class Program(App[Last], inherit_bindings=False):
     def __init__(
         self,
         first: Screen[Any],
-        taste: UiPrefs | None = None,
+        prefs: UiPrefs | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
         """`on_signal` hears of a signal that ends the program."""
         super().__init__()
-        taste = taste or UiPrefs()
+        prefs = prefs or UiPrefs()
         self._first, self._on_signal = first, on_signal
-        self._themes = theming.install(self, taste.themes)
-        self._wanted_theme = taste.theme
-        self.theme = taste.theme if taste.theme in self.available_themes else theming.DEFAULT
-        if taste.keys:
-            self.set_keymap(taste.keys)
-        self._open: list[OpenScreen] = []
+        self._themes = theming.install(self, prefs.themes)
+        self._wanted_theme = prefs.theme
+        self.theme = prefs.theme if prefs.theme in self.available_themes else theming.DEFAULT
+        if prefs.keys:
+            self.set_keymap(prefs.keys)
+        self._open: list[navigation.OpenScreen] = []
         self.seen: RunScreen | None = None
         """The run that is looked at."""
 
@@ -129,21 +132,30 @@ class Program(App[Last], inherit_bindings=False):
         """The run on the screen, whatever stands over it."""
         return next((s for s in reversed(self.screen_stack) if isinstance(s, RunScreen)), None)
 
-    @work(exclusive=True, group="open")
-    async def open(
-        self,
-        make: Callable[[], OpenScreen],
-        refused: Callable[[str], None],
-        unsent: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        """Make something in a thread, show it until it is left, and let go of it.
+    def on_navigate(self, message: Navigate) -> None:
+        """Build the screen that was asked for, and show it."""
+        message.stop()
+        match message.destination:
+            case OpenThemes():
+                self.search_themes()
+            case OpenRun() | OpenStored() | OpenToRead() | OpenReplay() | OpenDemo() as session:
+                self._open_session(session, message)
+            case overlay:
+                screen = navigation.overlay(overlay, list(self.screen.active_bindings.values()))
 
-        `refused` is told, in words, why it could not be made; `unsent` gets what was typed there and not sent.
-        """
+                def back(words: str | None) -> None:
+                    if words:
+                        message.unsent(words)
+
+                self.push_screen(screen, back)
+
+    @work(exclusive=True, group="open")
+    async def _open_session(self, destination: SessionDestination, message: Navigate) -> None:
+        """Open a session in a thread, show it until it is left, and close it."""
         try:
-            opened = await asyncio.to_thread(make)
+            opened = await asyncio.to_thread(navigation.open_session, destination)
         except ConfigError as error:
-            refused(str(error))
+            message.refused(str(error))
             return
         self._open.append(opened)
         self.seen = screen = opened.screen()
@@ -152,7 +164,7 @@ class Program(App[Last], inherit_bindings=False):
         self._open.remove(opened)
         opened.close()
         if screen.unsent.strip():
-            unsent(screen.unsent)
+            message.unsent(screen.unsent)
 
     def close_all(self) -> None:
         """Let go of what is still open when the program ends."""
@@ -167,8 +179,8 @@ class Program(App[Last], inherit_bindings=False):
         if (screen := self.run_in_front) is None:
             self.exit(return_code=128 + signal.Signals[name])
             return
-        screen.suspend_and_leave(name)
-        asyncio.get_running_loop().call_later(_PATIENCE_S, screen.leave)
+        screen.controller.suspend_and_leave(name)
+        asyncio.get_running_loop().call_later(_PATIENCE_S, screen.controller.leave_now)
 
 
 class Watchdog:
@@ -227,12 +239,12 @@ def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
         outcome = wording.outcome(last)[0].lower()
     name = one_line(screen.view.header.session, 80)
     parts = [f"handrail: {outcome}"]
-    if screen.journal and name:
+    if screen.controller.journal and name:
         command = resume_command(
             name, last.outcome if last is not None and last.type == "run_finished" else None
         )
         # What is needed next comes first: a narrow terminal breaks the line somewhere.
-        parts += [f"go on: {command}" if command else f"session {name}", screen.journal]
+        parts += [f"go on: {command}" if command else f"session {name}", screen.controller.journal]
     lines = ["   ".join(parts)]
     if unsent := clean_for_terminal(screen.unsent).strip():
         lines.append(f"not sent: {unsent}")

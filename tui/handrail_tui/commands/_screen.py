@@ -22,7 +22,7 @@ def show_session(prepared: PreparedSession) -> Last | None:
         prepared.session,
         prepared.begin,
         past=prepared.past,
-        taste=_ui_prefs(prepared.settings),
+        prefs=_ui_prefs(prepared.settings),
         journal=prepared.journal,
         make_provider=prepared.provider_named,
     )

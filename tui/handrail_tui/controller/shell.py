@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from handrail.events import RunStarted
+from handrail_tui.sessions.session_protocol import SessionPort
 from handrail_tui.view.text import one_line
-
-if TYPE_CHECKING:
-    from handrail_tui.screens.run import RunScreen
 
 _LIMIT_S: Final = 600.0
 
 
 class ShellLines:
-    """Runs one line at a time. What it wrote becomes a note of the session, so that a resume shows it, too."""
+    """Runs one line at a time. Its output becomes a notice of the session, so a resume shows it too."""
 
-    def __init__(self, screen: RunScreen) -> None:
-        self._screen = screen
+    def __init__(
+        self, session: SessionPort, folder: Callable[[], Path], note: Callable[[str], object]
+    ) -> None:
+        """`folder` is where a line runs, `note` shows what runs now; empty takes it away."""
+        self._session, self._folder, self._note = session, folder, note
         self._task: asyncio.Task[None] | None = None
 
     def run(self, line: str) -> bool:
-        """Begin to run `line`. False: another one still runs."""
+        """Start `line`. False: another one still runs."""
         if self._task is not None and not self._task.done():
             return False
         self._task = asyncio.create_task(self._run(line))
@@ -39,10 +40,8 @@ class ShellLines:
         from handrail.tools.base import ToolContext, ToolError
         from handrail.tools.bash import BashArguments, BashTool
 
-        screen = self._screen
-        folders = [event.cwd for event in screen.on_files if isinstance(event, RunStarted)]
-        context = ToolContext(Path(folders[-1]) if folders else Path.cwd(), screen.session.clock)
-        screen.composer.note(f"runs: {one_line(line, 80)}")
+        context = ToolContext(self._folder(), self._session.clock)
+        self._note(f"running: {one_line(line, 80)}")
         try:
             arguments = BashArguments.model_validate({"command": line, "timeout": _LIMIT_S})
             result = await BashTool().run(arguments, context)
@@ -50,6 +49,6 @@ class ShellLines:
             failed = result.is_error
         except ToolError as error:
             output, failed = str(error), True
-        screen.composer.note("")
-        words = f"you ran: {line}   (yours alone: the model does not see it)\n{output}"
-        screen.session.notice(words, level="warning" if failed else "info")
+        self._note("")
+        words = f"you ran: {line}   (the model does not see it)\n{output}"
+        self._session.notice(words, level="warning" if failed else "info")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from handrail_tui.controller.slash_commands import BY_NAME
+from handrail_tui.controller.actions import SLASH
 
 Kind: TypeAlias = Literal["command", "argument", "file"]
 MOST = 50
@@ -50,21 +50,21 @@ def find_trigger(before: str) -> Trigger | None:
 
 
 def complete(
-    trigger: Trigger, files: Sequence[str] = (), commands: Sequence[str] = tuple(BY_NAME)
+    trigger: Trigger, files: Sequence[str] = (), commands: Sequence[str] = tuple(SLASH)
 ) -> list[Completion]:
     """The offers for `trigger`, the best first; `commands` are those that work here."""
     if trigger.kind == "command":
         names = rank(trigger.query, commands) if trigger.query else commands
         return [_command(name) for name in names]
     if trigger.kind == "argument":
-        command = BY_NAME.get(trigger.command)
+        command = SLASH.get(trigger.command)
         choices = rank(trigger.query, command.choices) if command else []
         return [Completion(choice, choice, runs=True) for choice in choices if choice != trigger.query]
     return [Completion(_mention(path), path) for path in rank(trigger.query, files)]
 
 
 def _command(name: str) -> Completion:
-    command = BY_NAME[name]
+    command = SLASH[name]
     title = f"/{name} {command.argument}".rstrip()
     takes = bool(command.argument)
     # What stands in brackets may be left out.

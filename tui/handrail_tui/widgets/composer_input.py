@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Protocol
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.timer import Timer
 from textual.widgets import TextArea
 
 from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards.guard import InputGuard
+from handrail_tui.widgets.cards.host import CardHost
+from handrail_tui.widgets.completion import Completion
+from handrail_tui.widgets.completion_list import CompletionList
 from handrail_tui.widgets.key_order import obey
 
-if TYPE_CHECKING:
-    from handrail_tui.widgets.composer import Composer
-
 _NO_TYPING = ("escape", "tab", "shift+tab", "ctrl+up", "ctrl+down")
+
+
+class Owner(Protocol):
+    """What the text area needs of the composer around it."""
+
+    guard: InputGuard
+    history: list[str]
+    lone: dict[str, str]
+    host: CardHost | None
+
+    @property
+    def completions(self) -> CompletionList: ...
+
+    def note(self, words: str) -> None: ...
+
+    def send(self, follow_up: bool = False) -> None: ...
+
+    def accept(self, offer: Completion, send: bool = False) -> None: ...
+
+    def close_completions(self) -> None: ...
 
 
 class ComposerInput(TextArea):
@@ -27,23 +48,9 @@ class ComposerInput(TextArea):
     """
 
     LONE_KEY_S: ClassVar[float] = 0.3
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "send", "send", show=False, id="composer.send"),
-        # Terminals that cannot tell alt+enter or ctrl+enter from enter have ctrl+s.
-        Binding(
-            "alt+enter,ctrl+enter,ctrl+s",
-            "send_later",
-            "send when it is done",
-            show=False,
-            id="composer.follow_up",
-        ),
-        Binding("ctrl+j,shift+enter", "new_line", "new line", show=False, id="composer.new_line"),
-        Binding("tab", "tab", "complete, or go to the card", show=False, id="composer.tab"),
-        Binding("ctrl+up", "to_card", "go to the card", show=False, id="composer.card"),
-        Binding("escape", "close_completions", "close the list", show=False, id="composer.close"),
-    ]
+    BINDINGS = bindings("composer")
 
-    def __init__(self, composer: Composer) -> None:
+    def __init__(self, composer: Owner) -> None:
         super().__init__(soft_wrap=True, show_line_numbers=False, compact=True, highlight_cursor_line=False)
         self._composer = composer
         self._lone: Timer | None = None

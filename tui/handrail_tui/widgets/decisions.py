@@ -21,19 +21,19 @@ def head(entry: DecisionItem) -> Content:
 
 def decision_lines(entries: list[DecisionItem], width: int, room: int) -> list[Content]:
     """As many of the newest decisions as `room` lines hold; says how many more there are."""
-    chosen: list[list[Content]] = []
+    shown: list[list[Content]] = []
     used = 0
     for entry in reversed(entries):
         lines = [head(entry).truncate(width, ellipsis=True)]
         if entry.why:
             lines += [_PAD + line for line in _two_lines(entry.why, max(8, width - len(_PAD)))]
-        if used + len(lines) > room - (len(chosen) + 1 < len(entries)):
+        if used + len(lines) > room - (len(shown) + 1 < len(entries)):
             break
-        chosen.append(lines)
+        shown.append(lines)
         used += len(lines)
-    hidden = len(entries) - len(chosen)
+    hidden = len(entries) - len(shown)
     more = [styled((f"{hidden} before, ctrl+r shows all", "$faint"))] if hidden and room else []
-    return [*more, *(line for lines in reversed(chosen) for line in lines)]
+    return [*more, *(line for lines in reversed(shown) for line in lines)]
 
 
 def _two_lines(words: str, width: int) -> list[Content]:

@@ -31,6 +31,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 import handrail_themes
+from handrail_tui.view.text import one_line
 
 DEFAULT = "handrail-dark"
 _TEXTUALS = "textual-dark"
@@ -301,3 +302,11 @@ def watch(app: App[Any], themes: Themes) -> None:
 
     look()
     app.set_interval(_RELOAD_S, look)
+
+
+def use(app: App[Any], name: str) -> str:
+    """Show the program in the theme `name`. Returns what to say when there is no such theme, else nothing."""
+    if name not in (known := names(app)):
+        return f"there is no theme {one_line(name, 40)}; there are {', '.join(known)}"
+    app.theme = name
+    return ""

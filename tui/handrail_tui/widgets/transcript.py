@@ -15,10 +15,9 @@ import time
 from bisect import bisect_right
 from collections.abc import Hashable
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -30,6 +29,7 @@ from textual.style import Style
 from textual.visual import RenderOptions
 
 from handrail_tui.view.items import CompactionItem, EndItem, NoteItem, PersonItem, TranscriptItem, TurnItem
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.transcript_items import compaction_rows, end_rows, note_rows, said_rows
 from handrail_tui.widgets.transcript_rows import Look, Row, blank
 from handrail_tui.widgets.transcript_search import Search, item_text
@@ -76,17 +76,7 @@ class Transcript(ScrollView, can_focus=True):
     """Shows items. `touch` says that one is new or changed, `paint` draws what was touched."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "line(-1)", "up", show=False, id="transcript.up"),
-        Binding("down", "line(1)", "down", show=False, id="transcript.down"),
-        Binding("pageup", "page(-1)", "page up", show=False, id="transcript.page_up"),
-        Binding("pagedown", "page(1)", "page down", show=False, id="transcript.page_down"),
-        Binding("home", "top", "beginning", show=False, id="transcript.top"),
-        Binding("end", "follow", "end", show=False, id="transcript.follow"),
-        Binding("right", "fold(1)", "next fold", show=False, id="transcript.next_fold"),
-        Binding("left", "fold(-1)", "previous fold", show=False, id="transcript.previous_fold"),
-        Binding("enter", "open", "open, close", show=False, id="transcript.open"),
-    ]
+    BINDINGS = bindings("transcript")
 
     following: reactive[bool] = reactive(True)
     """Whether new rows are scrolled to."""

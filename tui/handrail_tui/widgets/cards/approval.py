@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import ApprovalRequested
+from handrail_tui.controller.cards import Approve
 from handrail_tui.view.text import one_line, plural, reveal
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import Approve
 from handrail_tui.widgets.cards.guard import AFTER_APPEARING_S, InputGuard
 from handrail_tui.widgets.cards.parts import CardInput, styled
 
@@ -28,12 +29,7 @@ class ApprovalCard(Card):
     """Shows the call in full. Enter allows it once; what holds for longer shows itself first: two presses."""
 
     ACCENT: ClassVar[Accent] = "needs-you"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,y", "once", "once", id="approve.once"),
-        Binding("s", "session", "always this session", id="approve.session"),
-        Binding("n", "deny", "deny", id="approve.deny"),
-        Binding("d", "deny_with", "deny, with a word", id="approve.deny_with"),
-    ]
+    BINDINGS = bindings("approve")
 
     def __init__(self, event: ApprovalRequested, clock: Clock, guard: InputGuard | None = None) -> None:
         super().__init__(clock, guard)

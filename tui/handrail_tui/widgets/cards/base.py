@@ -1,6 +1,6 @@
 """A card: the one thing above the composer that a person may want to act on.
 
-A card is made from events and a clock, and posts what the person chose (`chosen`); it never touches a
+A card is made from events and a clock, and posts what the person chose (`Card.Chose`); it never touches a
 session. Its keys are bindings with ids, so settings remap them and help lists them. They work when the card
 has the focus, and with an empty composer too (`CardHost` hands them over), but only as `InputGuard` allows.
 """
@@ -8,6 +8,7 @@ has the focus, and with an empty composer too (`CardHost` hands them over), but 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
@@ -17,12 +18,13 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.css.query import NoMatches
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from handrail.clock import Clock
+from handrail_tui.controller.cards import Choice
 from handrail_tui.view.text import plural
-from handrail_tui.widgets.cards.chosen import Choice
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import CardInput, Countdown, styled
 
@@ -48,6 +50,12 @@ class Card(Vertical, can_focus=True):
     """Whether countdown and keys fit on one line of a small screen."""
     REPAINT_S: ClassVar[float] = 0.25
     """Seconds of real time between two looks at the clock; durations themselves come from the clock."""
+
+    @dataclass
+    class Chose(Message):
+        """The person chose something on a card."""
+
+        choice: Choice
 
     def __init__(self, clock: Clock, guard: InputGuard | None = None) -> None:
         super().__init__(classes=f"-{self.ACCENT}")
@@ -132,7 +140,7 @@ class Card(Vertical, can_focus=True):
 
     def title(self, words: str, detail: str = "") -> Content:
         """A head in the card's own colour, with a quiet detail, and how many more wait."""
-        more = f"   {self.behind} more behind this" if self.behind else ""
+        more = f"   {self.behind} more after this" if self.behind else ""
         return Content.assemble(
             styled(words, f"bold ${self.ACCENT}"),
             styled(f"   {detail}" if detail else "", "$dim"),
@@ -142,11 +150,11 @@ class Card(Vertical, can_focus=True):
     def keys(self) -> list[Content]:
         """The keys and what they do, as far as they can be pressed now."""
         if self._typing:
-            return [_key("enter", "hands it in"), _key("esc", "back")]
+            return [_key("enter", "send"), _key("esc", "back")]
         shown = self._choices()
         parts = [_key("/".join(keys), self.label(binding), self.reachable) for binding, keys in shown]
         if not self.reachable:
-            parts.insert(0, _key("tab", "to get here, then"))
+            parts.insert(0, _key("tab", "for the card, then"))
         if hint := self.hint() or self._below():
             parts.append(styled(hint, "$dim"))
         return parts
@@ -257,7 +265,7 @@ class Card(Vertical, can_focus=True):
 
     def choose(self, choice: Choice) -> None:
         """Say what the person chose."""
-        self.post_message(choice)
+        self.post_message(self.Chose(choice))
 
 
 def _key(key: str, words: str, lit: bool = True) -> Content:

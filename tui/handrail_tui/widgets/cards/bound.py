@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
@@ -15,9 +15,10 @@ from textual.widgets import Static
 from handrail.clock import Clock
 from handrail.events import RunFinished
 from handrail.policy import Bounds
+from handrail_tui.controller.cards import BoundKind, Finish, RaiseBound, bound_of
 from handrail_tui.view.text import clean_for_terminal, count, cut_lines, money, one_line, plural, seconds
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import BoundKind, Finish, RaiseBound
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import CardInput, styled
 
@@ -48,26 +49,11 @@ _BOUNDS: dict[BoundKind, _Bound] = {
 }
 
 
-def bound_of(finished: RunFinished) -> BoundKind | None:
-    """Which bound ended the run, None where it was none."""
-    name = (finished.bound or "").replace("-", "_")
-    for kind in _BOUNDS:
-        if name and (name == kind or name in kind or kind in name):
-            return kind
-    if finished.outcome == "turn-limit":
-        return "max_turns"
-    return "max_attempts" if finished.outcome == "invalid-submissions" else None
-
-
 class BoundCard(Card):
     """Which bound, what it stopped, and some more of it. Nothing is raised by enter alone."""
 
     ACCENT: ClassVar[Accent] = "waiting"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("m", "more", "more", id="bound.more"),
-        Binding("plus", "other", "another amount", id="bound.other"),
-        Binding("f", "finish", "finish", id="bound.finish"),
-    ]
+    BINDINGS = bindings("bound")
 
     def __init__(
         self,

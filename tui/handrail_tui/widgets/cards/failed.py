@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import RunFinished
+from handrail_tui.controller.cards import AnotherModel, EditKey, Finish, RetryNow
 from handrail_tui.view import wording
 from handrail_tui.view.text import clean_for_terminal, cut_lines, local_time, remaining
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import AnotherModel, EditKey, Finish, RetryNow
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import styled
 
@@ -24,12 +24,7 @@ class FailedCard(Card):
     """The class of the failure in plain words, the error as it came, and advice."""
 
     ACCENT: ClassVar[Accent] = "rejected"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("r", "retry", "try again", id="failed.retry"),
-        Binding("m", "model", "another model", id="failed.model"),
-        Binding("k", "key", "edit the key", id="failed.key"),
-        Binding("x", "finish", "stop here", id="failed.finish"),
-    ]
+    BINDINGS = bindings("failed")
 
     def __init__(
         self, finished: RunFinished, clock: Clock, guard: InputGuard | None = None, *, advice: str = ""

@@ -6,17 +6,18 @@ import json
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import Binding
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import RunFinished
+from handrail_tui.controller.cards import Close
 from handrail_tui.view import wording
 from handrail_tui.view.text import count, money, one_line, plural, seconds
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import Close
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import styled
 from handrail_tui.widgets.cards.value_tree import ValueTree
@@ -26,10 +27,7 @@ class FinishedCard(Card):
     """A run that ended as it should, or as the person wanted. What the model said last stands in the transcript."""
 
     ACCENT: ClassVar[Accent] = "accepted"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("c", "copy", "copy", id="finished.copy"),
-        Binding("x", "close", "close", id="finished.close"),
-    ]
+    BINDINGS = bindings("finished")
 
     def __init__(
         self,

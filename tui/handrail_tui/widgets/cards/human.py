@@ -7,16 +7,16 @@ from typing import ClassVar, Literal
 from urllib.parse import urlsplit
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import HumanKind, HumanRequested
+from handrail_tui.controller.cards import Answer
 from handrail_tui.view.text import clean_for_terminal, countdown, cut_lines, one_line, reveal
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import Answer
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import CardInput, styled
 
@@ -45,14 +45,7 @@ class HumanCard(Card):
     """What is needed, where, what was tried, and how long it has been waiting."""
 
     ACCENT: ClassVar[Accent] = "needs-you"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "done", "done, with a note", id="human.done"),
-        Binding("a", "answer", "answer", id="human.answer"),
-        Binding("c", "cannot", "cannot", id="human.cannot"),
-        Binding("o", "open", "open the link", id="human.open"),
-        Binding("x", "stop", "stop", id="human.stop"),
-        Binding("ctrl+s", "secret", "secret on/off", show=False, id="human.secret"),
-    ]
+    BINDINGS = bindings("human")
 
     def __init__(self, event: HumanRequested, clock: Clock, guard: InputGuard | None = None) -> None:
         super().__init__(clock, guard)

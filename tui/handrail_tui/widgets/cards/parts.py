@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
 
 from textual import events
 from textual.app import RenderResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.key_order import obey
 
 
@@ -49,7 +48,7 @@ class Countdown(Widget):
 class CardInput(Input):
     """A line for typing inside a card. Enter hands it in, esc takes it away, nothing else leaves it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "back", id="card.input.back")]
+    BINDINGS = bindings("card.input")
 
     class GivenUp(Message):
         """Esc was pressed."""

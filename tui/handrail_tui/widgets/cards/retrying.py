@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 
 from handrail.clock import Clock
 from handrail.events import WaitStarted
+from handrail_tui.controller.cards import RetryNow, Stop
 from handrail_tui.view.text import countdown, one_line
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import RetryNow, Stop
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import Countdown, styled
 
@@ -21,10 +21,7 @@ class RetryCard(Card):
 
     ACCENT: ClassVar[Accent] = "decision"
     SHORT: ClassVar[bool] = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "now", "now", id="retry.now"),
-        Binding("x", "stop", "stop", id="retry.stop"),
-    ]
+    BINDINGS = bindings("retry")
 
     def __init__(
         self, event: WaitStarted, clock: Clock, guard: InputGuard | None = None, *, kept: str = ""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.clock import Clock
+from handrail_tui.controller.cards import KeepWaiting, RetryNow, Stop
 from handrail_tui.view.text import countdown, seconds
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import GoOnWaiting, RetryNow, Stop
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import styled
 
@@ -22,11 +22,7 @@ class StalledCard(Card):
     """How long there has been no data. Long thinking is healthy, so waiting is the default."""
 
     ACCENT: ClassVar[Accent] = "waiting"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,g", "wait", "go on waiting", id="stalled.wait"),
-        Binding("r", "retry", "retry", id="stalled.retry"),
-        Binding("x", "stop", "stop", id="stalled.stop"),
-    ]
+    BINDINGS = bindings("stalled")
 
     def __init__(
         self,
@@ -53,7 +49,7 @@ class StalledCard(Card):
             yield Static(styled(words, "$dim"), classes="card--why")
 
     def action_wait(self) -> None:
-        self.choose(GoOnWaiting())
+        self.choose(KeepWaiting())
 
     def action_retry(self) -> None:
         self.choose(RetryNow())

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any, ClassVar
+from typing import Any
 
 from rich.style import Style
 from rich.text import Text
-from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from handrail_tui.view.text import one_line, plural
+from handrail_tui.widgets.bindings import bindings
 
 MOST_CHILDREN = 200
 """Children of one node that are shown; how many more there are stands below them."""
@@ -23,7 +23,7 @@ _OPEN_UP_TO = 12
 class ValueTree(Tree[Any]):
     """A JSON value. Strings in quotes, numbers and words bare, containers with how much they hold."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("c", "copy", "copy as JSON", id="value.copy")]
+    BINDINGS = bindings("value")
 
     def __init__(self, value: Any) -> None:
         super().__init__(_label("value", value), data=value, classes="card--tree")

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import WaitStarted
+from handrail_tui.controller.cards import AnotherModel, SkipWait, Stop
 from handrail_tui.view.text import clean_for_terminal, cut_lines, local_time, one_line, remaining
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.base import Accent, Card
-from handrail_tui.widgets.cards.chosen import AnotherModel, SkipWait, Stop
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.parts import Countdown, styled
 
@@ -25,11 +25,7 @@ class WaitCard(Card):
     """The provider's own words, when it is asked again, how long that is, and what the moment rests on."""
 
     ACCENT: ClassVar[Accent] = "waiting"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "skip", "ask now", id="wait.skip"),
-        Binding("m", "model", "another model", id="wait.model"),
-        Binding("x", "stop", "stop", id="wait.stop"),
-    ]
+    BINDINGS = bindings("wait")
 
     def __init__(self, event: WaitStarted, clock: Clock, guard: InputGuard | None = None) -> None:
         super().__init__(clock, guard)

@@ -17,13 +17,13 @@ from handrail_tui.view.text import one_line
 def fork(store: Store, summary: SessionSummary, clock: Clock) -> str:
     """Raises ConfigError."""
     id = store.fork(summary.id, clock)
-    return f"Forked as {id}; {summary.id} stays as it is."
+    return f"Forked as {id}; {summary.id} is unchanged."
 
 
 def delete(store: Store, summary: SessionSummary) -> str:
     """Raises ConfigError."""
     store.delete(summary.id)
-    return f"Removed: {one_line(summary.title, 60) or summary.id}"
+    return f"Deleted: {one_line(summary.title, 60) or summary.id}"
 
 
 def export(store: Store, id: str, form: Literal["md", "jsonl"], folder: Path) -> str:
@@ -35,5 +35,5 @@ def export(store: Store, id: str, form: Literal["md", "jsonl"], folder: Path) ->
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ConfigError(f"{short_path(path)} is there already. Move it away first.") from None
+        raise ConfigError(f"{short_path(path)} exists. Move it away first.") from None
     return f"Written to {short_path(path)}"

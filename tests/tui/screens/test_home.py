@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,17 @@ from handrail.clock import EPOCH, ManualClock
 from handrail.errors import ConfigError
 from handrail.session.store import Store
 from handrail_tui import navigation
-from handrail_tui.program import OpenScreen, Program
+from handrail_tui.controller.destinations import OpenRun, OpenStored, SessionDestination
+from handrail_tui.navigation import OpenScreen
+from handrail_tui.program import Program
 from handrail_tui.screens.demos import DemosScreen
 from handrail_tui.screens.home import HomeScreen
 from handrail_tui.screens.replay import ReplayScreen
 from handrail_tui.screens.run import RunScreen
 
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f‪-‮]")
+
+READ = "Running in another terminal; shown as far as it is. To control it: handrail stop 1kq0eeeeeee"
 
 
 def text_of(app: Program) -> str:
@@ -41,20 +44,15 @@ async def listed(pilot: Pilot[Any]) -> None:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
-    """What home asks to open; each opens a run that does nothing."""
-    asked: list[tuple[Any, ...]] = []
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What home asks to open, and `closed` when it was left; each opens a run that does nothing."""
+    asked: list[Any] = []
 
-    def door(name: str) -> Callable[..., OpenScreen]:
-        def make(*what: Any) -> OpenScreen:
-            asked.append((name, *what))
-            close = lambda: asked.append(("closed", name))  # noqa: E731
-            return OpenScreen(lambda: RunScreen(FakeSession(), returns=True), close)
+    def open_session(destination: SessionDestination) -> OpenScreen:
+        asked.append(destination)
+        return OpenScreen(lambda: RunScreen(FakeSession(), returns=True), lambda: asked.append("closed"))
 
-        return make
-
-    for name in ("new_run", "stored", "done", "to_read", "replayed", "a_demo"):
-        monkeypatch.setattr(navigation, name, door(name))
+    monkeypatch.setattr(navigation, "open_session", open_session)
     return asked
 
 
@@ -78,7 +76,7 @@ async def test_those_that_need_you_come_first_and_say_what_they_ask() -> None:
         assert words in text
 
 
-async def test_U7_nothing_is_gone_on_with_by_itself(opened: list[tuple[Any, ...]]) -> None:
+async def test_U7_nothing_is_gone_on_with_by_itself(opened: list[Any]) -> None:
     app = Program(home())
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
@@ -86,30 +84,34 @@ async def test_U7_nothing_is_gone_on_with_by_itself(opened: list[tuple[Any, ...]
         assert opened == []
         await pilot.press("enter")
         await pilot.pause()
-        assert opened == [("stored", "1kq0ddddddd")]
+        assert opened == [OpenStored("1kq0ddddddd")]
         assert isinstance(app.screen, RunScreen)
         await pilot.press("ctrl+o")
         await pilot.pause()
         assert isinstance(app.screen, HomeScreen)
-        assert opened[-1] == ("closed", "stored")
+        assert opened[-1] == "closed"
 
 
 @pytest.mark.parametrize(
     ("downs", "door"),
-    [(2, ("to_read", "1kq0eeeeeee")), (4, ("done", "1kq0aaaaaaa")), (5, ("stored", "1kq0fffffff"))],
+    [
+        (2, OpenToRead("1kq0eeeeeee", READ)),
+        (4, OpenStored("1kq0aaaaaaa", or_read=True)),
+        (5, OpenStored("1kq0fffffff")),
+    ],
 )
 async def test_enter_does_what_the_state_allows(
-    downs: int, door: tuple[str, ...], opened: list[tuple[Any, ...]]
+    downs: int, door: SessionDestination, opened: list[Any]
 ) -> None:
     app = Program(home())
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
         await pilot.press(*["down"] * downs, "enter")
         await pilot.pause()
-    assert opened[0][:2] == door
+    assert opened[0] == door
 
 
-async def test_the_filter_narrows_as_one_types_and_enter_opens(opened: list[tuple[Any, ...]]) -> None:
+async def test_the_filter_narrows_as_one_types_and_enter_opens(opened: list[Any]) -> None:
     app = Program(home())
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
@@ -119,26 +121,26 @@ async def test_the_filter_narrows_as_one_types_and_enter_opens(opened: list[tupl
         assert [s.id for s in screen.sessions.shown] == ["1kq0ddddddd", "1kq0fffffff"]
         await pilot.press("space", *"limit", "enter")
         await pilot.pause()
-        assert opened == [("stored", "1kq0fffffff")]
+        assert opened == [OpenStored("1kq0fffffff")]
         await pilot.press("ctrl+o", "escape")
         assert len(screen.sessions.shown) == len(one_of_each())
 
 
-async def test_a_new_run_begins_where_home_was_opened(opened: list[tuple[Any, ...]]) -> None:
+async def test_a_new_run_begins_where_home_was_opened(opened: list[Any]) -> None:
     app = Program(home())
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
         await pilot.press("n", *"/model local/tiny", "enter")
         await pilot.press(*"nod", "enter")
         await pilot.pause()
-        assert opened == [("new_run", "nod", Path("/home/ada/code/shop"), "local/tiny")]
+        assert opened == [OpenRun("nod", Path("/home/ada/code/shop"), "local/tiny")]
 
 
 async def test_what_cannot_be_begun_comes_back_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*what: Any) -> OpenScreen:
         raise ConfigError("no model is set up yet [/]")
 
-    monkeypatch.setattr(navigation, "new_run", refuse)
+    monkeypatch.setattr(navigation, "open_session", refuse)
     app = Program(home(model=None))
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
@@ -150,7 +152,7 @@ async def test_what_cannot_be_begun_comes_back_with_the_reason(monkeypatch: pyte
         assert "no model is set up yet [/]" in text_of(app)
 
 
-async def test_what_was_typed_in_a_run_and_not_sent_is_not_lost(opened: list[tuple[Any, ...]]) -> None:
+async def test_what_was_typed_in_a_run_and_not_sent_is_not_lost(opened: list[Any]) -> None:
     app = Program(home())
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
@@ -163,7 +165,7 @@ async def test_what_was_typed_in_a_run_and_not_sent_is_not_lost(opened: list[tup
         assert screen.composer.text == "keep"
 
 
-async def test_back_from_the_first_run_the_list_has_the_keyboard(opened: list[tuple[Any, ...]]) -> None:
+async def test_back_from_the_first_run_the_list_has_the_keyboard(opened: list[Any]) -> None:
     kept = Kept([])
     app = Program(HomeScreen(kept, Path("/tmp"), ManualClock(EPOCH)))
     async with app.run_test(size=(120, 40)) as pilot:
@@ -178,7 +180,8 @@ async def test_back_from_the_first_run_the_list_has_the_keyboard(opened: list[tu
                 break
         await pilot.press("enter")
         await pilot.pause()
-    assert [what[0] for what in opened] == ["new_run", "closed", "stored"]
+    assert opened[:2] == [OpenRun("go", Path("/tmp")), "closed"]
+    assert isinstance(opened[2], OpenStored)
 
 
 async def test_an_empty_home_says_how_to_begin() -> None:
@@ -258,7 +261,7 @@ async def test_fork_and_export(store: Store, tmp_path: Path) -> None:
         assert page.read_text().startswith("# Fix the flaky checkout test.")
         await pilot.press("e", "m")
         await done(pilot)
-        assert "is there already" in text_of(app)
+        assert "exists. Move it" in text_of(app)
         await pilot.press("e", "j")
         await done(pilot)
         assert '"type":"run_started"' in (tmp_path / f"handrail-{session.id}.jsonl").read_text()
@@ -283,7 +286,7 @@ async def test_a_done_session_whose_model_cannot_be_reached_is_still_read(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    opened = navigation.done(store.list()[0].id)
+    opened = navigation.open_session(OpenStored(store.list()[0].id, or_read=True))
     app = Program(opened.screen())
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.pause(0.2)

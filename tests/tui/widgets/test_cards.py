@@ -14,30 +14,24 @@ from textual.widgets import Input
 from handrail.clock import EPOCH
 from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
 from handrail.policy import Bounds
-from handrail_tui.view.text import local_time, remaining
-from handrail_tui.widgets.cards import (
-    Card,
-    CardContext,
-    CardTrigger,
-    InputGuard,
-    Stall,
-    Urgency,
-    by_urgency,
-    urgency,
-)
-from handrail_tui.widgets.cards.bound import bound_of
-from handrail_tui.widgets.cards.chosen import (
+from handrail_tui.controller.cards import (
     AnotherModel,
     Answer,
     Approve,
+    CardContext,
+    CardTrigger,
     EditKey,
     Finish,
-    GoOnWaiting,
+    KeepWaiting,
     RaiseBound,
     RetryNow,
     SkipWait,
+    Stall,
     Stop,
 )
+from handrail_tui.view.text import local_time, remaining
+from handrail_tui.widgets.cards.base import Card
+from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.human import link
 from handrail_tui.widgets.composer_input import ComposerInput
 
@@ -98,58 +92,16 @@ def text_of(card: Card) -> str:
     return "\n".join(str(widget.render()) for widget in card.query("Static, Countdown"))
 
 
-# Order -----------------------------------------------------------------------------------------------------
+# Which card ------------------------------------------------------------------------------------------------
 
 
-def test_the_most_urgent_comes_first_and_among_equals_the_oldest() -> None:
-    older = HumanRequested(id="h0", kind="login", needed="x", at=EPOCH - 10)
-    everything: list[CardTrigger] = [VALUE, AUTH, BOUND, Stall(EPOCH), RETRY, LIMIT, BASH, HUMAN, older]
-    ordered = by_urgency(everything)
-    assert ordered[:2] == [older, HUMAN]
-    assert [urgency(subject) for subject in ordered[1:]] == list(Urgency)
-
-
-@pytest.mark.parametrize(
-    ("finished", "expected"),
-    [
-        (RunFinished(outcome="completed"), Urgency.FINISHED),
-        (RunFinished(outcome="cancelled"), Urgency.FINISHED),
-        (RunFinished(outcome="human-required"), Urgency.FINISHED),
-        (RunFinished(outcome="budget", bound="max_cost"), Urgency.AT_A_BOUND),
-        (RunFinished(outcome="budget"), Urgency.FAILED),
-        (RunFinished(outcome="invalid-submissions"), Urgency.AT_A_BOUND),
-        (RunFinished(outcome="usage-limit"), Urgency.FAILED),
-        (RunFinished(outcome="no-submit"), Urgency.FAILED),
-    ],
-)
-def test_each_outcome_has_its_card(finished: RunFinished, expected: Urgency) -> None:
-    assert urgency(finished) is expected
-
-
-@pytest.mark.parametrize(
-    ("bound", "kind"),
-    [
-        ("max_turns", "max_turns"),
-        ("max-turns", "max_turns"),
-        ("deadline", "deadline_s"),
-        ("deadline_s", "deadline_s"),
-        ("max_total_tokens", "max_total_tokens"),
-        ("cost", "max_cost"),
-        ("no_progress", None),
-        (None, None),
-    ],
-)
-def test_L3_the_bound_that_ended_a_run_is_found_by_its_name(bound: str | None, kind: str | None) -> None:
-    assert bound_of(RunFinished(outcome="budget", bound=bound)) == kind
-
-
-async def test_a_card_stays_while_its_subject_is_the_most_urgent() -> None:
+async def test_a_card_stays_while_its_trigger_is_the_most_urgent() -> None:
     app = CardApp([LIMIT])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         first = app.card
         app.host.show([LIMIT, VALUE])
-        assert app.card is first and "1 more behind this" in text_of(first)
+        assert app.card is first and "1 more after this" in text_of(first)
         app.host.show([LIMIT, BASH])
         await pilot.pause()
         assert app.card is not first and len(app.query(Card)) == 1
@@ -162,7 +114,7 @@ async def test_a_card_stays_while_its_subject_is_the_most_urgent() -> None:
 
 
 @pytest.mark.parametrize(
-    ("subject", "key", "choice"),
+    ("trigger", "key", "choice"),
     [
         (BASH, "enter", Approve("a1", "once")),
         (BASH, "y", Approve("a1", "once")),
@@ -173,7 +125,7 @@ async def test_a_card_stays_while_its_subject_is_the_most_urgent() -> None:
         (LIMIT, "x", Stop()),
         (RETRY, "s", RetryNow()),
         (RETRY, "x", Stop()),
-        (Stall(EPOCH - 50), "enter", GoOnWaiting()),
+        (Stall(EPOCH - 50), "enter", KeepWaiting()),
         (Stall(EPOCH - 50), "r", RetryNow()),
         (Stall(EPOCH - 50), "x", Stop()),
         (BOUND, "m", RaiseBound("max_turns", 10)),
@@ -185,8 +137,8 @@ async def test_a_card_stays_while_its_subject_is_the_most_urgent() -> None:
     ],
 )
 @pytest.mark.parametrize("focused", [False, True])
-async def test_each_key_posts_its_choice(subject: CardTrigger, key: str, choice: Any, focused: bool) -> None:
-    app = CardApp([subject])
+async def test_each_key_posts_its_choice(trigger: CardTrigger, key: str, choice: Any, focused: bool) -> None:
+    app = CardApp([trigger])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         if focused:
@@ -196,9 +148,9 @@ async def test_each_key_posts_its_choice(subject: CardTrigger, key: str, choice:
         assert app.composer.text == ""
 
 
-@pytest.mark.parametrize("subject", [BOUND, AUTH, LIMIT, HUMAN])
-async def test_enter_alone_spends_nothing(subject: CardTrigger) -> None:
-    app = CardApp([subject])
+@pytest.mark.parametrize("trigger", [BOUND, AUTH, LIMIT, HUMAN])
+async def test_enter_alone_spends_nothing(trigger: CardTrigger) -> None:
+    app = CardApp([trigger])
     async with app.run_test() as pilot:
         await ready(app, pilot)
         await press(pilot, "enter")
@@ -477,7 +429,7 @@ def test_long_countdowns_keep_their_hours() -> None:
 
 
 async def test_a_retry_counts_attempts_and_says_what_was_kept() -> None:
-    app = CardApp([RETRY], facts=CardContext(kept="812 characters kept as context"))
+    app = CardApp([RETRY], context=CardContext(kept="812 characters kept as context"))
     async with app.run_test(size=(110, 34)) as pilot:
         await ready(app, pilot)
         text = text_of(app.card)
@@ -491,16 +443,12 @@ async def test_a_retry_counts_attempts_and_says_what_was_kept() -> None:
 
 
 async def test_what_a_bound_and_a_failure_tell() -> None:
-    facts = CardContext(advice="Set another key.", limits=Bounds(max_turns=12))
-    app = CardApp([BOUND], facts=facts)
+    context = CardContext(advice="Set another key.", limits=Bounds(max_turns=12))
+    app = CardApp([BOUND], context=context)
     async with app.run_test(size=(110, 34)) as pilot:
         await ready(app, pilot)
         assert "12 turns are used up" in text_of(app.card)
-        app.host.show([AUTH], facts)
+        app.host.show([AUTH], context)
         await pilot.pause()
         text = text_of(app.card)
-        assert (
-            "the provider refused the key" in text
-            and "401 bad key" in text
-            and "Set another key." in text
-        )
+        assert "the provider refused the key" in text and "401 bad key" in text and "Set another key." in text

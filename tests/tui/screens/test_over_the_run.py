@@ -161,7 +161,7 @@ async def test_L8_the_queue_is_edited_reordered_and_withdrawn() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         session.play(Story().start().request(1).events)
         session.changed()
-        app.run_screen.action_queue()
+        app.run_screen.controller.perform("queue")
         await settle(pilot)
         text = text_of(app)
         assert "second with two lines" in text and "[/] [red]x[/foo]" in text and not OBEYED.search(text)
@@ -185,7 +185,7 @@ async def test_L8_words_of_a_message_that_was_delivered_meanwhile_are_not_lost()
     async with app.run_test(size=(100, 30)) as pilot:
         session.play(Story().start().request(1).events)
         session.changed()
-        app.run_screen.action_queue()
+        app.run_screen.controller.perform("queue")
         await settle(pilot)
         await pilot.press("e", *" and more")
         session.steering = session.steering[1:]

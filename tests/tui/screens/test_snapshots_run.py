@@ -128,7 +128,7 @@ def snap(
     compare: Snap, story: Story, size: tuple[int, int], *keys: str, theme: str = "handrail-dark"
 ) -> bool:
     session = FakeSession()
-    app = HandrailApp(session, lambda: session.run("x"), taste=UiPrefs(theme))
+    app = HandrailApp(session, lambda: session.run("x"), prefs=UiPrefs(theme))
     app.animation_level = "none"
 
     async def play(pilot: Pilot[Any]) -> None:

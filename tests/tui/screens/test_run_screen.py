@@ -284,7 +284,7 @@ async def test_the_inspector_shows_the_evidence_and_the_checkpoint() -> None:
 
 async def test_help_names_the_keys_as_they_are_bound() -> None:
     session = FakeSession()
-    app = HandrailApp(session, lambda: session.run("x"), taste=UiPrefs(keys={"run.decisions": "ctrl+g"}))
+    app = HandrailApp(session, lambda: session.run("x"), prefs=UiPrefs(keys={"run.decisions": "ctrl+g"}))
     async with app.run_test(size=(122, 60)) as pilot:
         await settle(pilot)
         assert "ctrl+g decisions" in screen_text(app)

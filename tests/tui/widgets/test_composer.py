@@ -7,12 +7,11 @@ from collections.abc import Iterator
 import pytest
 from stage import CardApp
 from textual import events
-from textual.message import Message
 from textual.pilot import Pilot
 
 from handrail.clock import EPOCH
 from handrail.events import WaitStarted
-from handrail_tui.widgets.cards.chosen import SkipWait
+from handrail_tui.controller.cards import SkipWait
 from handrail_tui.widgets.composer import Composer
 from handrail_tui.widgets.composer_input import ComposerInput
 
@@ -26,7 +25,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def shown(messages: list[Message]) -> list[object]:
+def shown(messages: list[object]) -> list[object]:
     out: list[object] = []
     for message in messages:
         match message:

@@ -156,15 +156,17 @@ async def test_a_card_of_the_past_cannot_be_answered() -> None:
 
 async def test_the_gallery_plays_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     from handrail_tui import navigation
-    from handrail_tui.program import OpenScreen
+    from handrail_tui.controller.destinations import OpenDemo, SessionDestination
+    from handrail_tui.navigation import OpenScreen
 
     played: list[tuple[str, float]] = []
 
-    def play(file: Path, speed: float) -> OpenScreen:
-        played.append((file.stem, speed))
+    def play(destination: SessionDestination) -> OpenScreen:
+        assert isinstance(destination, OpenDemo)
+        played.append((destination.file.stem, destination.speed))
         return OpenScreen(lambda: RunScreen(FakeSession(), returns=True))
 
-    monkeypatch.setattr(navigation, "a_demo", play)
+    monkeypatch.setattr(navigation, "open_session", play)
     app = Program(DemosScreen(builtin_demos()))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("down", "+", "+", "-", "enter")

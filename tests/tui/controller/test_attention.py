@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from textual.app import App
 
-from handrail_tui.controller.attention import Attention, attention_of, notification, title_sequence
+from handrail_tui.controller.attention import Attention, notification, title_sequence
+from handrail_tui.screens._terminal import attention_of
 
 
 class Terminal:

@@ -13,8 +13,9 @@ from stage import CardApp
 
 from handrail.clock import EPOCH
 from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
-from handrail_tui.widgets.cards import Card, CardContext, CardTrigger
+from handrail_tui.controller.cards import CardContext, CardTrigger
 from handrail_tui.widgets.cards import diff as diffs
+from handrail_tui.widgets.cards.base import Card
 
 NASTY = [
     "[/",
@@ -35,7 +36,7 @@ NASTY = [
     "👩‍👩‍👧‍👦 語",
     "one\n[/two]\nthree",
 ]
-SUBJECTS: list[CardTrigger] = [
+TRIGGERS: list[CardTrigger] = [
     HumanRequested(id="h", kind="captcha", needed="n", where="w", tried="t", tool="x", at=EPOCH),
     ApprovalRequested(
         id="a",
@@ -70,18 +71,18 @@ SUBJECTS: list[CardTrigger] = [
 _KEPT = ("id", "call_id", "type", "kind", "decision", "outcome", "bound")
 
 
-def poisoned(subject: CardTrigger, text: str) -> CardTrigger:
-    """`subject` with `text` in every field that someone else writes."""
+def poisoned(trigger: CardTrigger, text: str) -> CardTrigger:
+    """`trigger` with `text` in every field that someone else writes."""
     changes: dict[str, Any] = {}
-    for field in fields(subject):  # type: ignore[arg-type]
-        value = getattr(subject, field.name)
+    for field in fields(trigger):  # type: ignore[arg-type]
+        value = getattr(trigger, field.name)
         if field.name in _KEPT or value is None:
             continue
         if isinstance(value, str):
             changes[field.name] = text
         elif isinstance(value, dict):
             changes[field.name] = {text: [text, {text: text}], "n": text}
-    return replace(subject, **changes)  # type: ignore[type-var]
+    return replace(trigger, **changes)  # type: ignore[type-var]
 
 
 def drawn(app: CardApp) -> str:
@@ -98,13 +99,13 @@ def assert_clean(text: str) -> None:
     assert not bad
 
 
-@pytest.mark.parametrize("subject", SUBJECTS, ids=lambda s: f"{type(s).__name__}")
-async def test_L11_foreign_text_on_every_card_is_only_text(subject: CardTrigger) -> None:
+@pytest.mark.parametrize("trigger", TRIGGERS, ids=lambda s: f"{type(s).__name__}")
+async def test_L11_foreign_text_on_every_card_is_only_text(trigger: CardTrigger) -> None:
     app = CardApp()
     async with app.run_test(size=(110, 40)) as pilot:
         for text in NASTY:
-            facts = CardContext(kept=text, advice=text, journal=text, resume=text)
-            app.host.show([poisoned(subject, text)], facts)
+            context = CardContext(kept=text, advice=text, journal=text, resume=text)
+            app.host.show([poisoned(trigger, text)], context)
             await pilot.pause()
             assert app.query(Card)
             assert_clean(drawn(app))

@@ -13,8 +13,8 @@ from handrail.clock import EPOCH
 from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
 from handrail.messages import Usage
 from handrail.policy import Bounds
+from handrail_tui.controller.cards import CardContext, CardTrigger, Stall
 from handrail_tui.screens.themes import ThemesScreen
-from handrail_tui.widgets.cards import CardContext, CardTrigger, Stall
 
 DIFF = """--- a/src/cart.py
 +++ b/src/cart.py
@@ -30,7 +30,7 @@ DIFF = """--- a/src/cart.py
 +        async with self._lock:
 +            return self._total or 0
 """
-SUBJECTS: dict[str, CardTrigger] = {
+TRIGGERS: dict[str, CardTrigger] = {
     "needs-you": HumanRequested(
         id="h1",
         kind="captcha",
@@ -106,7 +106,7 @@ SUBJECTS: dict[str, CardTrigger] = {
         at=EPOCH,
     ),
 }
-FACTS = CardContext(
+CONTEXT = CardContext(
     kept="812 characters kept as context",
     advice="Set another key with `handrail config edit`, or choose another model.",
     journal="~/.local/share/handrail/sessions/k3f9.jsonl",
@@ -126,28 +126,28 @@ async def settle(pilot: Pilot[None]) -> None:
     await pilot.pause()
 
 
-@pytest.mark.parametrize("name", SUBJECTS)
+@pytest.mark.parametrize("name", TRIGGERS)
 def test_cards_on_a_wide_screen(name: str, snap_compare: Any) -> None:
-    app = CardApp([SUBJECTS[name]], facts=FACTS)
+    app = CardApp([TRIGGERS[name]], context=CONTEXT)
     assert snap_compare(app, terminal_size=(122, 34), run_before=settle)
 
 
 @pytest.mark.parametrize("name", ["needs-you", "approve-edit", "waiting", "retrying", "finished"])
 @pytest.mark.parametrize("size", [(80, 24), (40, 20)], ids=["80x24", "40x20"])
 def test_cards_on_small_screens(name: str, size: tuple[int, int], snap_compare: Any) -> None:
-    app = CardApp([SUBJECTS[name]], facts=FACTS)
+    app = CardApp([TRIGGERS[name]], context=CONTEXT)
     assert snap_compare(app, terminal_size=size, run_before=settle)
 
 
 @pytest.mark.parametrize("theme", ["handrail-light", "high-contrast", "ansi"])
 def test_a_card_in_the_other_themes(theme: str, snap_compare: Any) -> None:
-    app = CardApp([SUBJECTS["approve-edit"]], facts=FACTS, theme=theme)
+    app = CardApp([TRIGGERS["approve-edit"]], context=CONTEXT, theme=theme)
     assert snap_compare(app, terminal_size=(110, 34), run_before=settle)
 
 
 def test_a_card_without_colour(snap_compare: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = CardApp([SUBJECTS["approve-edit"]], facts=FACTS)
+    app = CardApp([TRIGGERS["approve-edit"]], context=CONTEXT)
     assert snap_compare(app, terminal_size=(110, 34), run_before=settle)
 
 
@@ -157,7 +157,7 @@ def test_the_pattern_is_shown_before_it_is_taken(snap_compare: Any) -> None:
         await pilot.press("tab", "s")
         await settle(pilot)
 
-    app = CardApp([SUBJECTS["approve-bash"]], facts=FACTS)
+    app = CardApp([TRIGGERS["approve-bash"]], context=CONTEXT)
     assert snap_compare(app, terminal_size=(110, 34), run_before=run_before)
 
 
@@ -170,7 +170,7 @@ def test_a_secret_being_typed(snap_compare: Any) -> None:
         await pilot.press("p", "w", "ctrl+s")
         await settle(pilot)
 
-    app = CardApp([SUBJECTS["needs-you"]], facts=FACTS)
+    app = CardApp([TRIGGERS["needs-you"]], context=CONTEXT)
     assert snap_compare(app, terminal_size=(110, 34), run_before=run_before)
 
 
@@ -180,7 +180,7 @@ def test_typing_while_a_card_is_open(snap_compare: Any) -> None:
         await pilot.press(*"hold", "ctrl+j", *"on")
         await settle(pilot)
 
-    app = CardApp([SUBJECTS["waiting"]], facts=FACTS)
+    app = CardApp([TRIGGERS["waiting"]], context=CONTEXT)
     assert snap_compare(app, terminal_size=(110, 34), run_before=run_before)
 
 

@@ -11,9 +11,10 @@ from textual.message import Message
 from textual.widgets import Static
 
 from handrail.clock import ManualClock
+from handrail_tui.controller.cards import CardContext, CardTrigger
 from handrail_tui.widgets import theming
-from handrail_tui.widgets.cards import Card, CardContext, CardTrigger, InputGuard
-from handrail_tui.widgets.cards.chosen import Choice
+from handrail_tui.widgets.cards.base import Card
+from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
 
@@ -29,9 +30,9 @@ class CardApp(App[None]):
 
     def __init__(
         self,
-        subjects: Iterable[CardTrigger] = (),
+        triggers: Iterable[CardTrigger] = (),
         *,
-        facts: CardContext | None = None,
+        context: CardContext | None = None,
         root: Path | None = None,
         history: Iterable[str] = (),
         theme: str = theming.DEFAULT,
@@ -44,8 +45,8 @@ class CardApp(App[None]):
         self.guard = InputGuard(lambda: self.hands)
         self.host = CardHost(self.clock, self.guard)
         self.composer = Composer(root, self.guard, history=history, lone={"question_mark": "app.helped"})
-        self.subjects, self.facts = list(subjects), facts
-        self.got: list[Message] = []
+        self.triggers, self.context = list(triggers), context
+        self.got: list[object] = []
         self.told: list[str] = []
         self.opened: list[str] = []
         self.helped = 0
@@ -63,7 +64,7 @@ class CardApp(App[None]):
         self.composer.input.cursor_blink = False
         self.composer.attach(self.host)
         self.composer.input.focus()
-        self.host.show(self.subjects, self.facts)
+        self.host.show(self.triggers, self.context)
 
     def rest(self, seconds: float = 5.0) -> None:
         """Keep the hands off the keys."""
@@ -74,7 +75,10 @@ class CardApp(App[None]):
         assert self.host.card is not None
         return self.host.card
 
-    @on(Choice)
+    @on(Card.Chose)
+    def _chose(self, message: Card.Chose) -> None:
+        self.got.append(message.choice)
+
     @on(Composer.Submitted)
     @on(Composer.Command)
     @on(Composer.Shell)
