@@ -16,7 +16,7 @@ from handrail.clock import EPOCH, ManualClock
 from handrail.errors import ConfigError
 from handrail.session.store import Store
 from handrail_tui import navigation
-from handrail_tui.controller.destinations import OpenRun, OpenStored, SessionDestination
+from handrail_tui.controller.destinations import OpenRun, OpenStored, OpenToRead, SessionDestination
 from handrail_tui.navigation import OpenScreen
 from handrail_tui.program import Program
 from handrail_tui.screens.demos import DemosScreen

@@ -70,7 +70,7 @@ async def test_changes_are_undone_exactly_after_a_question_and_the_journal_hears
         await pilot.press("u", "n")
         assert (tmp_path / "a.txt").read_text() == "three\n", "another key takes the question back"
         await pilot.press("u")
-        assert "Take back what turn 2 changed: a.txt, b.txt?" in text_of(app)
+        assert "Undo what turn 2 changed: a.txt, b.txt?" in text_of(app)
         await pilot.press("y")
         await app.workers.wait_for_complete([w for w in app.workers if w.node is app.screen])
         await settle(pilot)
@@ -112,7 +112,7 @@ async def test_no_changes_are_said_so_and_hostile_ones_are_only_text(tmp_path: P
         session.play(story.events)
         await settle(pilot)
         await pilot.press("ctrl+g")
-        assert "No file was changed" in text_of(app)
+        assert "No files edited yet." in text_of(app)
         await pilot.press("escape")
         diff = f"--- a/{HOSTILE}\n+++ b/{HOSTILE}\n@@ -1 +1 @@\n-{HOSTILE}\n+{HOSTILE}\n"
         session.play(story.result(0, "edit", diff=diff).events[-1:])
@@ -202,7 +202,7 @@ async def test_an_empty_queue_says_so() -> None:
     async with app.run_test(size=(60, 20)) as pilot:
         await pilot.press(*"/queue", "enter")
         await settle(pilot)
-        assert "Nothing waits to be delivered." in text_of(app)
+        assert "The queue is empty." in text_of(app)
         await pilot.press("escape")
         assert app.screen is app.run_screen
 

@@ -30,10 +30,10 @@ from handrail_tui.controller.cards import (
     Stop,
 )
 from handrail_tui.view.text import local_time, remaining
+from handrail_tui.widgets._composer_input import ComposerInput
+from handrail_tui.widgets.cards._human import link
 from handrail_tui.widgets.cards.base import Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.human import link
-from handrail_tui.widgets.composer_input import ComposerInput
 
 HUMAN = HumanRequested(
     id="h1",

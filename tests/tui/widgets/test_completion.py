@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from stage import CardApp
 
-from handrail_tui.widgets.completion import MOST, Trigger, complete, find_trigger, rank
-from handrail_tui.widgets.completion_files import project_files
+from handrail_tui.widgets._completion import MOST, Trigger, complete, find_trigger, rank
+from handrail_tui.widgets._completion_files import project_files
 from handrail_tui.widgets.composer import Composer
 
 

@@ -12,8 +12,8 @@ from textual.pilot import Pilot
 from handrail.clock import EPOCH
 from handrail.events import WaitStarted
 from handrail_tui.controller.cards import SkipWait
+from handrail_tui.widgets._composer_input import ComposerInput
 from handrail_tui.widgets.composer import Composer
-from handrail_tui.widgets.composer_input import ComposerInput
 
 WAIT = WaitStarted(seconds=600, until=EPOCH + 600, reason="usage-limit", words="limit", at=EPOCH)
 
@@ -178,8 +178,8 @@ async def test_commands_shell_lines_and_texts_are_told_apart(typed: str, sent: o
     [
         ("/stpo", "There is no command /stpo; did you mean /stop?"),
         ("/recovery maybe", "/recovery takes on or off, not 'maybe'."),
-        ("/quit now", "/quit takes nothing behind it."),
-        ("!", "Behind ! stands a line for the shell."),
+        ("/quit now", "/quit takes no arguments."),
+        ("!", "Type a shell command after !"),
     ],
 )
 async def test_what_cannot_be_sent_stays_and_says_why(typed: str, words: str) -> None:

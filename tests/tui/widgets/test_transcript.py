@@ -18,13 +18,13 @@ from handrail.messages import Text
 from handrail_tui.view.items import BatchItem, CallItem, ReplyBlock, TurnItem
 from handrail_tui.view.state import ViewState
 from handrail_tui.widgets import theming
-from handrail_tui.widgets.batch import batch_rows, votes_words
+from handrail_tui.widgets._batch import batch_rows, votes_words
+from handrail_tui.widgets._reply_markdown import markdown_lines
+from handrail_tui.widgets._transcript_values import value_lines
+from handrail_tui.widgets._turn import TurnRows
 from handrail_tui.widgets.reply import ReplyRows
-from handrail_tui.widgets.reply_markdown import markdown_lines
 from handrail_tui.widgets.transcript import Transcript
 from handrail_tui.widgets.transcript_rows import Look, Row
-from handrail_tui.widgets.transcript_values import value_lines
-from handrail_tui.widgets.turn import TurnRows
 
 
 def plain(rows: list[Row]) -> str:

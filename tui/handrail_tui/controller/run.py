@@ -14,6 +14,8 @@ from handrail.errors import ConfigError
 from handrail.events import Event, QueueChanged
 from handrail.providers.base import Provider
 from handrail_tui.controller import actions, cards
+from handrail_tui.controller._display import RunDisplay
+from handrail_tui.controller._shell import ShellLines
 from handrail_tui.controller.changes import FileEvents, RunChanges
 from handrail_tui.controller.destinations import (
     OpenChanges,
@@ -22,8 +24,6 @@ from handrail_tui.controller.destinations import (
     OpenQueue,
     OpenThemes,
 )
-from handrail_tui.controller.display import RunDisplay
-from handrail_tui.controller.shell import ShellLines
 from handrail_tui.sessions.session_protocol import Last, Mode, SessionPort
 from handrail_tui.view.state import ViewChange, ViewState
 from handrail_tui.view.text import one_line

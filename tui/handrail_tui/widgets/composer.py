@@ -23,12 +23,12 @@ from handrail_tui.controller import slash_commands
 from handrail_tui.controller.actions import SLASH
 from handrail_tui.controller.run import ComposerMode, SendKind
 from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets._completion import Completion, Trigger, complete, find_trigger
+from handrail_tui.widgets._completion_files import project_files
+from handrail_tui.widgets._completion_list import CompletionList
+from handrail_tui.widgets._composer_input import ComposerInput
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
-from handrail_tui.widgets.completion import Completion, Trigger, complete, find_trigger
-from handrail_tui.widgets.completion_files import project_files
-from handrail_tui.widgets.completion_list import CompletionList
-from handrail_tui.widgets.composer_input import ComposerInput
 
 _PLACEHOLDERS: Mapping[ComposerMode, str] = {
     "idle": "describe a task, / for commands, @ for files",

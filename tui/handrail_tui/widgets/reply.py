@@ -35,7 +35,7 @@ def paragraph_lines(text: str, width: int) -> list[Content]:
     if _MARKED.search(text) is None:
         return Content(" ".join(text.split())).wrap(width)
     # Imported late: the parser costs a tenth of a second, and the first screen needs none.
-    from handrail_tui.widgets.reply_markdown import markdown_lines
+    from handrail_tui.widgets._reply_markdown import markdown_lines
 
     return markdown_lines(text, width)
 

@@ -9,8 +9,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
+from handrail_tui.widgets._composer_input import ComposerInput
 from handrail_tui.widgets.bindings import bindings
-from handrail_tui.widgets.composer_input import ComposerInput
 from handrail_tui.widgets.transcript import Transcript
 from handrail_tui.widgets.transcript_rows import styled
 

@@ -11,8 +11,8 @@ from textual.widget import Widget
 from handrail.clock import Clock
 from handrail_tui.view.state import Phase, ViewState
 from handrail_tui.view.text import about, count, countdown, money
+from handrail_tui.widgets._queue import queue_lines, queue_words
 from handrail_tui.widgets.decisions import decision_lines
-from handrail_tui.widgets.queue import queue_lines, queue_words
 from handrail_tui.widgets.transcript_rows import bar, beside, styled
 
 _WORDS: Final[dict[Phase, tuple[str, str]]] = {

@@ -9,16 +9,16 @@ from __future__ import annotations
 from handrail.clock import Clock
 from handrail.events import ApprovalRequested, HumanRequested, WaitStarted
 from handrail_tui.controller.cards import CardContext, CardTrigger, Stall, Urgency, urgency
-from handrail_tui.widgets.cards.approval import ApprovalCard
+from handrail_tui.widgets.cards._approval import ApprovalCard
+from handrail_tui.widgets.cards._bound import BoundCard
+from handrail_tui.widgets.cards._failed import FailedCard
+from handrail_tui.widgets.cards._finished import FinishedCard
+from handrail_tui.widgets.cards._human import HumanCard
+from handrail_tui.widgets.cards._retrying import RetryCard
+from handrail_tui.widgets.cards._stalled import StalledCard
+from handrail_tui.widgets.cards._waiting import WaitCard
 from handrail_tui.widgets.cards.base import Card
-from handrail_tui.widgets.cards.bound import BoundCard
-from handrail_tui.widgets.cards.failed import FailedCard
-from handrail_tui.widgets.cards.finished import FinishedCard
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.human import HumanCard
-from handrail_tui.widgets.cards.retrying import RetryCard
-from handrail_tui.widgets.cards.stalled import StalledCard
-from handrail_tui.widgets.cards.waiting import WaitCard
 
 
 def card_for(

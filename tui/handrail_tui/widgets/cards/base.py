@@ -25,8 +25,8 @@ from textual.widgets import Input, Static
 from handrail.clock import Clock
 from handrail_tui.controller.cards import Choice
 from handrail_tui.view.text import plural
+from handrail_tui.widgets.cards._parts import CardInput, Countdown, styled
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import CardInput, Countdown, styled
 
 Accent: TypeAlias = Literal["needs-you", "waiting", "decision", "accepted", "rejected"]
 

@@ -12,8 +12,8 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets._key_order import obey
 from handrail_tui.widgets.bindings import bindings
-from handrail_tui.widgets.key_order import obey
 
 
 def styled(text: str, style: str = "") -> Content:

@@ -9,12 +9,12 @@ from textual.timer import Timer
 from textual.widgets import TextArea
 
 from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets._completion import Completion
+from handrail_tui.widgets._completion_list import CompletionList
+from handrail_tui.widgets._key_order import obey
 from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
-from handrail_tui.widgets.completion import Completion
-from handrail_tui.widgets.completion_list import CompletionList
-from handrail_tui.widgets.key_order import obey
 
 _NO_TYPING = ("escape", "tab", "shift+tab", "ctrl+up", "ctrl+down")
 

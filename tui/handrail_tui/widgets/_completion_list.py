@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from handrail_tui.widgets.completion import Completion
+from handrail_tui.widgets._completion import Completion
 
 
 class CompletionList(OptionList, can_focus=False):

@@ -9,6 +9,7 @@ from textual.content import Content
 
 from handrail_tui.view.items import BatchItem, CallItem, CallState, SubmissionVerdict
 from handrail_tui.view.text import cut_lines, one_line, plural, seconds
+from handrail_tui.widgets._transcript_values import value_lines
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.transcript_rows import (
     BAR,
@@ -21,7 +22,6 @@ from handrail_tui.widgets.transcript_rows import (
     rows_of,
     styled,
 )
-from handrail_tui.widgets.transcript_values import value_lines
 
 SIGNS: Final[dict[CallState, tuple[str, str]]] = {
     "queued": ("○", "$faint"),

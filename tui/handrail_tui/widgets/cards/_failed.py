@@ -15,9 +15,9 @@ from handrail_tui.controller.cards import AnotherModel, EditKey, Finish, RetryNo
 from handrail_tui.view import wording
 from handrail_tui.view.text import clean_for_terminal, cut_lines, local_time, remaining
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards._parts import styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import styled
 
 
 class FailedCard(Card):

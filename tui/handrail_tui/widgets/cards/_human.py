@@ -16,9 +16,9 @@ from handrail.events import HumanKind, HumanRequested
 from handrail_tui.controller.cards import Answer
 from handrail_tui.view.text import clean_for_terminal, countdown, cut_lines, one_line, reveal
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards._parts import CardInput, styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import CardInput, styled
 
 _TITLES: dict[HumanKind, str] = {
     "decision": "Your decision",

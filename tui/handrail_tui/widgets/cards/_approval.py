@@ -17,9 +17,9 @@ from handrail_tui.controller.cards import Approve
 from handrail_tui.view.text import one_line, plural, reveal
 from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards import diff
+from handrail_tui.widgets.cards._parts import CardInput, styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import AFTER_APPEARING_S, InputGuard
-from handrail_tui.widgets.cards.parts import CardInput, styled
 
 _MOST = 40_000
 """Characters of one argument that are drawn: more would hold up the keys."""

@@ -17,10 +17,10 @@ from handrail_tui.controller.cards import Close
 from handrail_tui.view import wording
 from handrail_tui.view.text import count, money, one_line, plural, seconds
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards._parts import styled
+from handrail_tui.widgets.cards._value_tree import ValueTree
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import styled
-from handrail_tui.widgets.cards.value_tree import ValueTree
 
 
 class FinishedCard(Card):

@@ -13,9 +13,9 @@ from handrail.clock import Clock
 from handrail_tui.controller.cards import KeepWaiting, RetryNow, Stop
 from handrail_tui.view.text import countdown, seconds
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards._parts import styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import styled
 
 
 class StalledCard(Card):

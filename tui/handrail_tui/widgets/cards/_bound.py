@@ -18,9 +18,9 @@ from handrail.policy import Bounds
 from handrail_tui.controller.cards import BoundKind, Finish, RaiseBound, bound_of
 from handrail_tui.view.text import clean_for_terminal, count, cut_lines, money, one_line, plural, seconds
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards._parts import CardInput, styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import CardInput, styled
 
 _AMOUNT = re.compile(r"\+?\s*(\d+(?:\.\d+)?)")
 

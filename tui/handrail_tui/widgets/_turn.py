@@ -6,7 +6,7 @@ from textual.content import Content
 
 from handrail_tui.view.items import AttemptItem, ReplyBlock, TurnItem
 from handrail_tui.view.text import one_line, plural, seconds
-from handrail_tui.widgets.batch import batch_rows
+from handrail_tui.widgets._batch import batch_rows
 from handrail_tui.widgets.reply import ReplyRows
 from handrail_tui.widgets.transcript_rows import (
     BAR,

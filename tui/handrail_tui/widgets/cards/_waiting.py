@@ -14,9 +14,9 @@ from handrail.events import WaitStarted
 from handrail_tui.controller.cards import AnotherModel, SkipWait, Stop
 from handrail_tui.view.text import clean_for_terminal, cut_lines, local_time, one_line, remaining
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards._parts import Countdown, styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import Countdown, styled
 
 _SHORT = 90
 

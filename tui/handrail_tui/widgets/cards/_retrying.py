@@ -11,9 +11,9 @@ from handrail.events import WaitStarted
 from handrail_tui.controller.cards import RetryNow, Stop
 from handrail_tui.view.text import countdown, one_line
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards._parts import Countdown, styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import Countdown, styled
 
 
 class RetryCard(Card):
