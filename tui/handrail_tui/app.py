@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.events import Event
 from handrail.providers.base import Provider
-from handrail_tui.program import Program, UiPrefs, Watchdog, carry
+from handrail_tui.program import Program, UiPrefs, Watchdog, show
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.sessions.session_protocol import Last, SessionPort
 
@@ -27,7 +27,7 @@ class HandrailApp(Program):
         make_provider: Callable[[str], Provider] | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`begin` starts the first run, `past` stands above it; `on_signal` hears of a signal that ends the program."""
+        """`begin` starts the first run, `past` stands above it; `on_signal` is called with the name of a signal that ends the program."""
         self.session = session
         self.run_screen = RunScreen(
             session,
@@ -64,4 +64,4 @@ def run_session(
         make_provider=make_provider,
         on_signal=watchdog.arm,
     )
-    return carry(app, watchdog)
+    return show(app, watchdog)

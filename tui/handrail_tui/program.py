@@ -89,7 +89,7 @@ class Program(App[Last], inherit_bindings=False):
         prefs: UiPrefs | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`on_signal` hears of a signal that ends the program."""
+        """`on_signal` is called with the name of a signal that ends the program."""
         super().__init__()
         prefs = prefs or UiPrefs()
         self._first, self._on_signal = first, on_signal
@@ -212,10 +212,10 @@ def _let_the_terminal_go() -> None:
     os.close(nowhere)
 
 
-def carry(program: Program, watchdog: Watchdog) -> Last | None:
+def show(program: Program, watchdog: Watchdog) -> Last | None:
     """Show the program until the person leaves; returns how the last run ended, if one was on the screen.
 
-    Afterwards a line on stderr says how it ended and, when the session is kept, how to go on; another one what
+    Afterwards a line on stderr says how it ended and, when the session is stored, how to resume it; another one what
     was typed and not sent.
     """
     # A full collection over a long transcript would hold the keys for a tenth of a second: it is made seldom.
@@ -232,7 +232,7 @@ def carry(program: Program, watchdog: Watchdog) -> Last | None:
 
 
 def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
-    """A line or two where the screen was: the terminal may be gone, then nobody reads them."""
+    """A line or two where the screen was: the terminal may be gone by then."""
     if last is None or last.type == "run_interrupted":
         outcome = "no run" if last is None else "interrupted"
     else:
@@ -244,7 +244,7 @@ def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
             name, last.outcome if last is not None and last.type == "run_finished" else None
         )
         # What is needed next comes first: a narrow terminal breaks the line somewhere.
-        parts += [f"go on: {command}" if command else f"session {name}", screen.controller.journal]
+        parts += [f"resume: {command}" if command else f"session {name}", screen.controller.journal]
     lines = ["   ".join(parts)]
     if unsent := clean_for_terminal(screen.unsent).strip():
         lines.append(f"not sent: {unsent}")

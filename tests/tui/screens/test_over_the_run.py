@@ -247,7 +247,7 @@ async def test_what_is_nowhere_is_said_so_and_signs_are_only_signs() -> None:
         for words, count in (
             (".*", "1 of 1"),
             ("[/]", "1 of 2"),
-            ("zzz", "nothing"),
+            ("zzz", "no match"),
             ("OF", "1 of 1"),
             ("(", "1 of 1"),
         ):

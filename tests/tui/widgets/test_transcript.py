@@ -51,8 +51,8 @@ def test_L7_the_votes_are_told_in_words() -> None:
         return votes_words(BatchItem(0.0, votes=votes, of=of, ends=ends))
 
     assert words(None, 3, False) == ""
-    assert words(0, 3, False) == "no call ends the loop, it goes on"
-    assert words(1, 3, False) == "1 of 3 ends the loop: it goes on"
+    assert words(0, 3, False) == ""
+    assert words(1, 3, False) == "1 of 3 would end the loop; the other calls continue"
     assert words(2, 2, True) == "all 2 end the loop"
     assert words(1, 1, True) == "this call ends the loop"
 
@@ -78,7 +78,7 @@ def test_a_broken_attempt_is_one_dim_line_that_opens() -> None:
     story = second_attempt(batch_done(flaky()))
     turn = next(item for item in reversed(fold(story).items) if isinstance(item, TurnItem))
     rows = TurnRows(turn).rows(Look(80, story.at), current=True)
-    assert "▸ request 4, kept as quoted context: “I will make the total lazy" in plain(rows)
+    assert "▸ request 4, the words so far were kept: “I will make the total lazy" in plain(rows)
     look = Look(80, story.at, toggled={turn.attempts[0]})
     assert "so that nothing" in plain(TurnRows(turn).rows(look, current=True))
 

@@ -30,11 +30,11 @@ def show_session(prepared: PreparedSession) -> Last | None:
 
 def show_screen(first: Screen[Any], chosen: settings.Settings) -> tuple[int, Last | None]:
     """Show `first` until the person leaves: the program's own exit code, and how the run in front ended, if any."""
-    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.program import Program, Watchdog, show
 
     watchdog = Watchdog()
     program = Program(first, _ui_prefs(chosen), watchdog.arm)
-    last = carry(program, watchdog)
+    last = show(program, watchdog)
     return program.return_code or 0, last
 
 

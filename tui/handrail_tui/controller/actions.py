@@ -192,7 +192,7 @@ _RUN = (
 _REPLAY = (
     Action("replay.leave", "escape,q", "back"),
     Action("replay.play", "space", "play, pause"),
-    Action("replay.turn_before", "left", "previous turn", do="turn(-1)", display="←"),
+    Action("replay.turn_before", "left", "prev turn", do="turn(-1)", display="←"),
     Action("replay.next_turn", "right", "next turn", do="turn(1)", display="→"),
     Action("replay.faster", "plus,equals_sign", "faster", do="faster(1)", display="+"),
     Action("replay.slower", "minus", "slower", do="faster(-1)", display="-"),
@@ -279,7 +279,7 @@ _OVERLAYS = (
 _CARDS = (
     Action("human.done", "enter", "done, with a note"),
     Action("human.answer", "a", "answer"),
-    Action("human.cannot", "c", "can't do it"),
+    Action("human.cannot", "c", "can't"),
     Action("human.open", "o", "open the link"),
     Action("human.stop", "x", "stop"),
     _hidden("human.secret", "ctrl+s", "secret on/off"),
@@ -326,7 +326,7 @@ SLASH: Final[dict[str, Action]] = {action.slash: action for action in ACTIONS if
 def in_scope(scope: str) -> list[Action]:
     """The actions whose keys `scope` holds, in the order of the footer."""
     found = [action for action in ACTIONS if action.keys and action.scope == scope]
-    return sorted(found, key=lambda action: action.place)
+    return sorted(found, key=lambda action: (not action.show, action.place))
 
 
 def palette() -> list[Action]:

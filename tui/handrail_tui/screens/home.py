@@ -122,7 +122,7 @@ class HomeScreen(Screen[None]):
         self.sessions.show(found, self._clock.now())
         self._refresh()
         if self._arrived:
-            # Where one goes on from here: the list, or what is being typed.
+            # Focus what is used next: the list, or the text that is being typed.
             types = not found or bool(self.composer.text)
             (self.composer.input if types else self.sessions).focus()
             self._arrived = False
@@ -297,7 +297,7 @@ class HomeScreen(Screen[None]):
             )
 
     def action_delete(self) -> None:
-        """Remove the marked one for good, after a question."""
+        """Delete the marked session, after a question."""
         if marked := self.sessions.marked:
             words = f"Delete {_named(marked)}? Files that it changed stay."
             self.query_one(Question).ask(

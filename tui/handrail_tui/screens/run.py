@@ -327,7 +327,7 @@ class RunScreen(Screen[None]):
         self.tick()
 
     def close_card(self) -> None:
-        self.query_one(CardHost).put_away()
+        self.query_one(CardHost).dismiss_card()
 
     def copy_selection(self) -> bool:
         try:

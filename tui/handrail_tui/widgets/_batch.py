@@ -72,14 +72,14 @@ def batch_rows(batch: BatchItem, look: Look, *, current: bool) -> list[Row]:
 
 
 def votes_words(batch: BatchItem) -> str:
-    """Who ends the loop (rule L7): `no call ends the loop, it goes on`."""
+    """Who ends the loop (rule L7); empty when no call does."""
     if batch.votes is None or not batch.of:
         return ""
     if not batch.votes:
-        return "no call ends the loop, it goes on"
+        return ""
     if batch.ends:
         return "this call ends the loop" if batch.of == 1 else f"all {batch.of} end the loop"
-    return f"{batch.votes} of {batch.of} ends the loop: it goes on"
+    return f"{batch.votes} of {batch.of} would end the loop; the other calls continue"
 
 
 def _gist(batch: BatchItem, took: float) -> str:
@@ -88,7 +88,7 @@ def _gist(batch: BatchItem, took: float) -> str:
     for call in batch.calls:
         names[call.name] = names.get(call.name, 0) + 1
     tools = ", ".join(f"{name} {count}" if count > 1 else name for name, count in names.items())
-    return f"batch of {len(batch.calls)}  {seconds(took)}  {tools}" + (f", {bad} not ok" if bad else "")
+    return f"batch of {len(batch.calls)}  {seconds(took)}  {tools}" + (f", {bad} failed" if bad else "")
 
 
 def _call_rows(call: CallItem, names: int, look: Look) -> list[Row]:

@@ -1,4 +1,4 @@
-"""What waits to be delivered: steering before the next request, follow-ups when the run would end."""
+"""Queued messages: steering goes out before the next request, follow-ups after this task."""
 
 from __future__ import annotations
 

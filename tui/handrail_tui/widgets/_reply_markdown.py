@@ -103,7 +103,7 @@ def _list(node: Node, marks: list[str], width: int) -> list[Content]:
 
 
 def _code(code: str, language: str, width: int) -> list[Content]:
-    """Code keeps its own lines; one that is too long goes on below."""
+    """Code keeps its own lines; one that is too long continues below."""
     code = code.expandtabs(4)
     room = width - 2
     content = Content(code)

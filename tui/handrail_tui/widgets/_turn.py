@@ -143,7 +143,7 @@ def _heading(attempt: AttemptItem) -> Content:
 
 def _kept(attempt: AttemptItem, *, told: bool = False) -> str:
     """What became of a broken attempt. `told`: its fault stands elsewhere."""
-    kept = "kept as quoted context" if attempt.kept else "nothing of it kept"
+    kept = "the words so far were kept" if attempt.kept else "nothing could be kept"
     return kept if told else f"{attempt.fault}, {kept}"
 
 

@@ -32,7 +32,7 @@ def decision_lines(entries: list[DecisionItem], width: int, room: int) -> list[C
         shown.append(lines)
         used += len(lines)
     hidden = len(entries) - len(shown)
-    more = [styled((f"{hidden} before, ctrl+r shows all", "$faint"))] if hidden and room else []
+    more = [styled((f"{hidden} earlier; ctrl+r: all", "$faint"))] if hidden and room else []
     return [*more, *(line for lines in reversed(shown) for line in lines)]
 
 

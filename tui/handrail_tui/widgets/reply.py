@@ -41,7 +41,7 @@ def paragraph_lines(text: str, width: int) -> list[Content]:
 
 
 def warm_up() -> None:
-    """Import what the first Markdown needs, while nobody waits for it."""
+    """Import what the first Markdown needs, before it is needed."""
     paragraph_lines("`x`", 80)
 
 
@@ -75,7 +75,7 @@ class PlainRows:
 
 
 class ReplyRows:
-    """The rows of one block. `update` takes in what is new and returns all rows. Thinking is no Markdown."""
+    """The rows of one block. `update` takes in what is new and returns all rows. Thinking is not Markdown."""
 
     def __init__(self, block: ReplyBlock, width: int, indent: str = INDENT, style: str = "") -> None:
         self.width = width

@@ -75,7 +75,7 @@ class SearchBar(Horizontal):
 
     def _show(self, found: tuple[int, int]) -> None:
         at, of = found
-        words = f"{at} of {of}" if of else "nothing" if self.query_one(_Sought).value else ""
-        keys = "   enter next  ↑ before  esc closes" if self.size.width >= 80 else ""
+        words = f"{at} of {of}" if of else "no match" if self.query_one(_Sought).value else ""
+        keys = "   enter: next  ↑: previous  esc: close" if self.size.width >= 80 else ""
         shown = styled((words, "$foreground" if of else "$waiting"), (keys, "$dim"))
         self.query_one("#search--found", Static).update(shown)

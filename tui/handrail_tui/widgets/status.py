@@ -1,4 +1,4 @@
-"""What it does and how far it may go: a column beside the transcript, or one line when there is no room for it."""
+"""What the run does and its limits: a column beside the transcript, or one line when there is no room for it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class StatusColumn(_Facts):
 
 
 class StatusLine(_Facts):
-    """The same facts on one line, the least needed ones dropped first."""
+    """The same figures on one line, the least needed ones dropped first."""
 
     DEFAULT_CSS = "StatusLine { height: 1; width: 1fr; background: $panel; padding: 0 2; }"
 

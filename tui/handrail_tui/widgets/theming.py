@@ -192,7 +192,7 @@ class _Reader:
         try:
             Color.parse(value if isinstance(value, str) else repr(value))
         except ColorParseError:
-            problem = f"{value!r} is no colour; it may be #rrggbb, rgb(…), hsl(…), a CSS name or ansi_…"
+            problem = f"{value!r} is not a colour; it may be #rrggbb, rgb(…), hsl(…), a CSS name or ansi_…"
             self.fail(key, f"colors.{key}", problem)
 
 
@@ -305,7 +305,7 @@ def watch(app: App[Any], themes: Themes) -> None:
 
 
 def use(app: App[Any], name: str) -> str:
-    """Show the program in the theme `name`. Returns what to say when there is no such theme, else nothing."""
+    """Show the program in the theme `name`. Returns an error message when there is no such theme, else an empty string."""
     if name not in (known := names(app)):
         return f"there is no theme {one_line(name, 40)}; there are {', '.join(known)}"
     app.theme = name

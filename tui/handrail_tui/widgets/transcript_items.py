@@ -1,4 +1,4 @@
-"""Rows of everything in the transcript that is no turn: the person's words, notes, compactions, the end."""
+"""Rows of everything in the transcript that is not a turn: the person's words, notes, compactions, the end."""
 
 from __future__ import annotations
 

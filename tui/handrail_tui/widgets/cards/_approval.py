@@ -52,9 +52,7 @@ class ApprovalCard(Card):
         if rows := arguments(_beyond(e)):
             yield Static(rows, classes="card--arguments")
         if e.why:
-            yield Static(
-                styled("asks because ", "$faint") + styled(reveal(e.why), "$dim"), classes="card--why"
-            )
+            yield Static(styled("because ", "$faint") + styled(reveal(e.why), "$dim"), classes="card--why")
         yield Static(self._offer(), classes="card--offer -empty")
 
     def _offer(self) -> Content:
@@ -95,7 +93,7 @@ class ApprovalCard(Card):
         self.choose(Approve(self.event.id, "deny"))
 
     def action_deny_with(self) -> None:
-        self.ask("why not, and what instead? The model reads it", self._denied)
+        self.ask("why not, and what to do instead; the model reads it", self._denied)
 
     def _denied(self, line: CardInput) -> None:
         self.choose(Approve(self.event.id, "deny", text=line.value.strip()))
@@ -116,12 +114,12 @@ def arguments(values: Mapping[str, Any]) -> Content:
 
 
 def _whole(text: str) -> Content:
-    """Text in full: nobody allows what they cannot read. A huge one says, loudly, that it is not."""
+    """Text in full: a person must be able to read what they allow. A huge text says that it is cut."""
     shown = styled(text[:_MOST], "$foreground")
     if len(text) <= _MOST:
         return shown
     more = plural(len(text) - _MOST, "more character")
-    return shown + "\n" + styled(f"… {more} are not shown: what you cannot read, deny", "bold $waiting")
+    return shown + "\n" + styled(f"… {more} are not shown; deny what you cannot read", "bold $waiting")
 
 
 def _title(event: ApprovalRequested) -> str:

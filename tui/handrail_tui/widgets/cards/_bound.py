@@ -1,4 +1,4 @@
-"""«At a bound»: the run may go no further unless a person lets it (rules L1, L3)."""
+"""«At a bound»: the run stops unless a person raises the bound (rules L1, L3)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class BoundCard(Card):
         return self.title(self._bound.title, limit)
 
     def body(self) -> Iterable[Widget]:
-        what = clean_for_terminal(self.finished.error or "").strip() or "the next request was not made"
+        what = clean_for_terminal(self.finished.error or "").strip() or "the next request was not sent"
         yield Static(styled(f"stopped: {cut_lines(what)}", "$dim"), classes="card--why")
 
     def label(self, binding: Binding) -> str:
@@ -91,7 +91,7 @@ class BoundCard(Card):
         found = _AMOUNT.fullmatch(line.value.strip())
         amount = float(found[1]) * self._bound.scale if found else 0.0
         if amount <= 0 or (self._bound.whole and amount != int(amount)):
-            self.notify(f"{one_line(line.value, 40)!r} is no number of {self._bound.unit}", markup=False)
+            self.notify(f"{one_line(line.value, 40)!r} is not a number of {self._bound.unit}", markup=False)
             return
         self.choose(RaiseBound(self.kind, amount))
 

@@ -1,4 +1,4 @@
-"""«Failed for good»: what went wrong, in the provider's words and in ours, and what to do about it (R15)."""
+"""«Stopped»: what went wrong, in the provider's words and in plain ones, and what to do about it (rule R15)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class FailedCard(Card):
         f = self.finished
         if f.outcome == "no-submit":
             return self.title("No value", "the model ended without a submission")
-        title = "Usage limit" if f.outcome == "usage-limit" else "Failed for good"
+        title = "Usage limit" if f.outcome == "usage-limit" else "Stopped"
         return self.title(title, wording.failure(f.class_ or "unknown"))
 
     def body(self) -> Iterable[Widget]:

@@ -1,4 +1,4 @@
-"""«Finished»: the outcome in plain words, what came out, what it took, and where it is kept."""
+"""«Finished»: the outcome in plain words, what came out, what it took, and where it is stored."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class FinishedCard(Card):
         journal: str = "",
         resume: str = "",
     ) -> None:
-        """`journal` is the path of the session's file, `resume` the command that goes on with it."""
+        """`journal` is the path of the session's file, `resume` the command that resumes it."""
         super().__init__(clock, guard)
         self.finished, self.started_at, self.journal, self.resume = finished, started_at, journal, resume
 
     def head(self) -> Content:
         words, _ = wording.outcome(self.finished)
-        return self.title(words, "type to go on")
+        return self.title(words, "type to continue")
 
     def body(self) -> Iterable[Widget]:
         f = self.finished

@@ -1,4 +1,4 @@
-"""«Needs you»: the run holds for something that only a person can do (rules H1 to H3)."""
+"""«Needs you»: the run waits for something that only a person can do (rules H1 to H3)."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class HumanCard(Card):
                 styled(f"tried: {cut_lines(clean_for_terminal(e.tried))}", "$dim"), classes="card--tried"
             )
         if e.secret:
-            words = "what you answer is given to the tool alone: not shown, not kept, not sent to the model"
+            words = "your answer goes to the tool only: not shown, not stored, not sent to the model"
             yield Static(styled(words, "$waiting"), classes="card--secret")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -80,7 +80,7 @@ class HumanCard(Card):
         keys = super().keys()
         if self._typing and self._typing[0].has_class("-answer"):
             secret = (
-                "secret: hidden, not kept, not sent to the model"
+                "secret: hidden, not stored, not sent to the model"
                 if self._typing[0].password
                 else "make it secret"
             )
@@ -105,7 +105,7 @@ class HumanCard(Card):
     def action_open(self) -> None:
         if self.link:
             self.app.open_url(self.link)
-            self.notify("If no browser opens, go there by hand", markup=False)
+            self.notify("If no browser opens, open the address yourself", markup=False)
 
     def action_secret(self) -> None:
         """Hide what is typed, and have it treated as a secret; or show it again."""

@@ -1,4 +1,4 @@
-"""Small things that cards share: a bar, moments and durations in words, a line for typing."""
+"""Small things that cards share: a bar, a countdown, a line for typing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Countdown(Widget):
 
 
 class CardInput(Input):
-    """A line for typing inside a card. Enter hands it in, esc takes it away, nothing else leaves it."""
+    """A line for typing inside a card. Enter sends it, esc closes it, no other key leaves it."""
 
     BINDINGS = bindings("card.input")
 

@@ -26,7 +26,7 @@ class RetryCard(Card):
     def __init__(
         self, event: WaitStarted, clock: Clock, guard: InputGuard | None = None, *, kept: str = ""
     ) -> None:
-        """`kept` says in words what of the reply stays in view: `1.2k characters kept as context`."""
+        """`kept` says in words what of the reply stays in view: `the words so far were kept`."""
         super().__init__(clock, guard)
         self.event, self.kept = event, kept
 
@@ -49,7 +49,7 @@ class RetryCard(Card):
         """A retry is counted as the next attempt of all, a resume by its own allowance."""
         e = self.event
         if e.number is None or e.limit is None:
-            return "asks again"
+            return "retries"
         if e.decision == "retry":
             return f"attempt {e.number + 1} of {e.limit + 1}"
         return f"resume {e.number} of {e.limit}"

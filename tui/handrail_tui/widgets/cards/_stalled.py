@@ -43,9 +43,7 @@ class StalledCard(Card):
 
     def body(self) -> Iterable[Widget]:
         if self.idle_timeout_s is not None:
-            words = (
-                f"long thinking can look like this; after {seconds(self.idle_timeout_s)} it is asked again"
-            )
+            words = f"long thinking can look like this; after {seconds(self.idle_timeout_s)} it is retried"
             yield Static(styled(words, "$dim"), classes="card--why")
 
     def action_wait(self) -> None:

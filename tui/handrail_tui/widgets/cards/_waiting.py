@@ -1,4 +1,4 @@
-"""«Usage limit»: the run waits till a moment; why, how long, and what else could be done (rule U8)."""
+"""«Usage limit»: the run waits until a moment; why, how long, and what else can be done (rule U8)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHORT = 90
 
 
 class WaitCard(Card):
-    """The provider's own words, when it is asked again, how long that is, and what the moment rests on."""
+    """The provider's own words, when it is asked again, how long that is, and where that moment comes from."""
 
     ACCENT: ClassVar[Accent] = "waiting"
     BINDINGS = bindings("wait")
@@ -53,12 +53,12 @@ class WaitCard(Card):
             styled("   in ", "$dim"),
             styled(remaining(left), "bold $waiting"),
         )
-        return before, share, styled(self._rests_on(), "$dim")
+        return before, share, styled(self._source(), "$dim")
 
-    def _rests_on(self) -> str:
+    def _source(self) -> str:
         e = self.event
         if e.poll is not None:
-            return f"no guidance, poll {e.poll}" + (f" of {e.polls}" if e.polls else "")
+            return f"provider gave no time; try {e.poll}" + (f" of {e.polls}" if e.polls else "")
         return one_line(e.source, 40)
 
     def hint(self) -> str:

@@ -2,7 +2,7 @@
 
 A card is made from events and a clock, and posts what the person chose (`Card.Chose`); it never touches a
 session. Its keys are bindings with ids, so settings remap them and help lists them. They work when the card
-has the focus, and with an empty composer too (`CardHost` hands them over), but only as `InputGuard` allows.
+has the focus, and with an empty composer too (through `CardHost`), but only as `InputGuard` allows.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class Card(Vertical, can_focus=True):
         self.guard = guard or InputGuard()
         self.appeared_at = float("inf")
         self.behind = 0
-        """How many more cards wait for their turn behind this one."""
+        """How many more cards are due after this one."""
         self.reachable = True
         """Whether a bare key reaches this card now: not while the composer holds text."""
         self._typing: tuple[CardInput, Callable[[CardInput], None]] | None = None
-        self._given = False
+        self._sent_line = False
 
     # What a subclass gives ----------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ class Card(Vertical, can_focus=True):
     # Typing -------------------------------------------------------------------------------------------------
 
     def ask(self, placeholder: str, done: Callable[[CardInput], None], secret: bool = False) -> None:
-        """Open a line for typing; `done` gets it when it is handed in."""
+        """Open a line for typing; `done` gets it when enter is pressed."""
         line = CardInput(placeholder=placeholder, password=secret, compact=True)
         self._typing = (line, done)
         self.mount(line)
@@ -226,7 +226,7 @@ class Card(Vertical, can_focus=True):
         self.repaint()
 
     def stop_asking(self) -> None:
-        """Take the line for typing away; the card has the keyboard."""
+        """Remove the line for typing and focus the card."""
         if self._typing:
             self._typing[0].remove()
             self._typing = None
@@ -239,17 +239,17 @@ class Card(Vertical, can_focus=True):
         self.stop_asking()
 
     @on(Input.Submitted)
-    def _handed_in(self, event: Input.Submitted) -> None:
+    def _sent(self, event: Input.Submitted) -> None:
         event.stop()
         if self._typing:
             line, done = self._typing
-            self._given = True
+            self._sent_line = True
             done(line)
 
     @on(Input.Changed)
     def _quiet(self, event: Input.Changed) -> None:
-        event.stop()  # nobody outside needs to know what is being typed, least of all a secret
-        self._given = False
+        event.stop()  # what is being typed stays inside the card: it may be a secret
+        self._sent_line = False
 
     @property
     def busy(self) -> bool:
@@ -258,8 +258,8 @@ class Card(Vertical, can_focus=True):
 
     @property
     def unsent(self) -> str:
-        """What was typed here and not handed in; a secret is nobody's to keep."""
-        if self._typing is None or self._given or self._typing[0].password:
+        """What was typed here and not sent; a secret is never kept."""
+        if self._typing is None or self._sent_line or self._typing[0].password:
             return ""
         return self._typing[0].value
 

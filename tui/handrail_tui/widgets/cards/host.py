@@ -1,4 +1,4 @@
-"""The place of the cards, above the composer."""
+"""The container of the cards, above the composer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class CardHost(Vertical):
         self.guard = guard or InputGuard()
         self.card: Card | None = None
         self._trigger: CardTrigger | None = None
-        self._put_away: CardTrigger | None = None
+        self._dismiss_card: CardTrigger | None = None
         self._home: Widget | None = None
         self._composer: _Composer | None = None
         self._bare = True
@@ -54,8 +54,8 @@ class CardHost(Vertical):
         self._home, self._composer = widget, composer
 
     def show(self, triggers: Iterable[CardTrigger], context: CardContext | None = None) -> Card | None:
-        """Bring the card in line with what is open now."""
-        waiting = by_urgency(trigger for trigger in triggers if trigger is not self._put_away)
+        """Bring the card in line with what is due now."""
+        waiting = by_urgency(trigger for trigger in triggers if trigger is not self._dismiss_card)
         trigger = waiting[0] if waiting else None
         if self.card is not None and self.card.busy and self._trigger in waiting:
             trigger = self._trigger  # what is being typed comes first
@@ -79,7 +79,7 @@ class CardHost(Vertical):
         if old is None:
             return
         if focused is not None and old in focused.ancestors_with_self:
-            # Who was busy with one card goes on with the next.
+            # Whoever was using one card continues with the next.
             next_one = self.card or self._home
             if next_one is not None:
                 next_one.focus()
@@ -91,11 +91,11 @@ class CardHost(Vertical):
     def _chose(self, event: Card.Chose) -> None:
         if isinstance(event.choice, Close):
             event.stop()
-            self.put_away()
+            self.dismiss_card()
 
-    def put_away(self) -> None:
-        """Take the card away; it does not come back for what it was about."""
-        self._put_away = self._trigger
+    def dismiss_card(self) -> None:
+        """Remove the card; it does not come back for the same trigger."""
+        self._dismiss_card = self._trigger
         self._swap(None, None)
 
     # Keys ---------------------------------------------------------------------------------------------------
