@@ -39,21 +39,21 @@ def test_K5_a_limit_with_guidance_says_when_and_what_recovery_would_do() -> None
     assert rows["guidance"].startswith(
         "about 42 min from now, Tue 14 Jul 2026 12:42:00 CEST (text: Try again in ~42 min)"
     )
-    assert "till Tue 14 Jul 2026 12:42:30 CEST" in rows["recovery"]  # the margin of rule U1
+    assert "until Tue 14 Jul 2026 12:42:30 CEST" in rows["recovery"]  # the margin of rule U1
     assert "advice" not in rows
 
 
 @pytest.mark.parametrize(
     ("args", "plan"),
     [
-        (["usage limit reached"], "asks again every 15 min, at most 20 times and 5 h long"),
-        (["usage limit, try again in 40 hours"], "does not wait longer than 6 h"),
-        (["socket hang up"], "asks again in 2 s; at most 3 retries"),
+        (["usage limit reached"], "retries every 15 min, at most 20 times within 5 h"),
+        (["usage limit, try again in 40 hours"], "the wait is longer than 6 h"),
+        (["socket hang up"], "retries in 2 s; at most 3 retries"),
         (["--status", "429", "--header", "Retry-After: 120", ""], "waits 2 min"),
-        (["prompt is too long"], "summarises the older turns"),
+        (["prompt is too long"], "summarises older messages"),
         (["stop_reason: max_tokens"], "asks for the rest at once"),
-        (["empty response"], "asks again in 5 s; at most 6 resumes"),
-        (["Invalid API key"], "ends the run: auth"),
+        (["empty response"], "retries in 5 s; at most 6 resumes"),
+        (["Invalid API key"], "ends the run: the provider refused the key"),
         (["Request was aborted"], "ends the run: cancelled"),
     ],
 )
@@ -124,9 +124,9 @@ def test_K5_a_text_with_json_is_answered_by_one_line() -> None:
         ('{"text": 5}', "text: Input should be a valid string"),
         ('{"text": "x", "status": "429"}', "status: Input should be a valid integer"),
         ('{"text": "x", "phase": "later"}', "phase: Input should be 'connect', 'response' or 'stream'"),
-        ('{"text": "x", "now": "yesterday"}', "now: 'yesterday' is no RFC 3339 moment"),
-        ('{"text": "x", "now": "2026-07-14T10:00:00"}', "names no zone"),
-        ('{"text": "x", "local_zone": "Mars/Olympus"}', "local_zone: there is no time zone 'Mars/Olympus'"),
+        ('{"text": "x", "now": "yesterday"}', "now: 'yesterday' is not an RFC 3339 time"),
+        ('{"text": "x", "now": "2026-07-14T10:00:00"}', "has no time zone"),
+        ('{"text": "x", "local_zone": "Mars/Olympus"}', "local_zone: unknown time zone 'Mars/Olympus'"),
         ('{"text": "x", "headers": [1]}', "headers: Input should be a valid dictionary"),
     ],
 )
@@ -149,8 +149,8 @@ def test_K5_bytes_that_are_no_text_do_not_stop_it() -> None:
 @pytest.mark.parametrize(
     ("args", "wrong"),
     [
-        (["--header", "nocolon", "x"], "is no header; write it as NAME:VALUE"),
-        (["--zone", "Nowhere", "x"], "there is no time zone 'Nowhere'"),
+        (["--header", "nocolon", "x"], "is not a header; write NAME:VALUE"),
+        (["--zone", "Nowhere", "x"], "unknown time zone 'Nowhere'"),
         (["--status", "9999", "x"], "9999 is not in the range"),
         (["--now", "soon", "x"], "soon"),
     ],

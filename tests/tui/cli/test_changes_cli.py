@@ -45,12 +45,12 @@ def test_a_turn_is_taken_back_and_the_session_knows(worked: ScriptedProgram, hom
     ended = worked("changes", "--undo", "1", "--yes")
     assert ended.code == 2 and "changed later in turn 2: undo that first" in ended.err
     ended = worked("changes", "--undo", "2", "--yes")
-    assert (ended.code, ended.out) == (0, "turn 2 is undone: a.txt, sub/b.txt (2 files)\n")
+    assert (ended.code, ended.out) == (0, "turn 2 undone: a.txt, sub/b.txt (2 files)\n")
     assert (home / "a.txt").read_text() == "one\n" and not (home / "sub" / "b.txt").exists()
     last = worked.events(worked.ids[0])[-1]
     assert (
         isinstance(last, ev.Notice)
-        and last.text == "the person took back what turn 2 changed: a.txt, sub/b.txt"
+        and last.text == "the person undid the changes of turn 2: a.txt, sub/b.txt"
     )
     assert worked("changes", "--undo", "1", "--yes").code == 0 and not (home / "a.txt").exists()
     assert (home / "c.txt").read_text() == "three\n", "what a command did is not undone"
@@ -64,7 +64,7 @@ def test_an_undo_asks_first(worked: ScriptedProgram, home: Path) -> None:
 
 def test_a_turn_without_changes_is_refused(worked: ScriptedProgram) -> None:
     ended = worked("changes", "--undo", "3", "--yes")
-    assert ended.code == 2 and "turn 3 changed no file. Turns that did: 1, 2." in ended.err
+    assert ended.code == 2 and "turn 3 changed no files. Turns that did: 1, 2." in ended.err
 
 
 def test_no_undo_under_a_running_session(worked: ScriptedProgram, home: Path) -> None:
@@ -75,5 +75,5 @@ def test_no_undo_under_a_running_session(worked: ScriptedProgram, home: Path) ->
 
 def test_nothing_changed(program: ScriptedProgram) -> None:
     program.run("Talk.", replies=[says("Done.")])
-    assert "No file was changed" in program("changes").out
+    assert "No files edited" in program("changes").out
     assert program("changes", "--json").out == ""

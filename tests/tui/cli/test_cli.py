@@ -56,11 +56,11 @@ def test_every_command_of_the_help_is_there_and_has_examples(capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["rnu"], "no command or folder 'rnu'. Did you mean 'run'?"),
+        (["rnu"], "No such command or folder: 'rnu'. Did you mean 'run'?"),
         (["--verison"], "'--verison'"),
         (["run", "--modle", "x", "hi"], "--model"),
         (["config", "shwo"], "'shwo'"),
-        (["config", "trust", "nowhere"], "'nowhere' is no folder"),
+        (["config", "trust", "nowhere"], "'nowhere' is not a folder"),
     ],
 )
 def test_a_wrong_word_is_one_clear_error(
@@ -147,12 +147,12 @@ def test_config_shows_what_is_set_and_where_but_never_a_key(
 def test_config_trust_and_distrust(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".handrail.toml").write_text('approve = "all"\n')
     assert main(["config"]) == 0
-    assert "Not used until this folder is trusted: approve" in capsys.readouterr().out
+    assert "Ignored until you trust this folder: approve" in capsys.readouterr().out
     assert main(["config", "trust"]) == 0
     assert main(["config"]) == 0
     assert 'approve = "all"' in capsys.readouterr().out
     assert main(["config", "distrust"]) == 0
-    assert "Not trusted any more" in capsys.readouterr().out
+    assert "No longer trusted" in capsys.readouterr().out
 
 
 def test_faults_survive_a_closed_stderr(monkeypatch: pytest.MonkeyPatch) -> None:

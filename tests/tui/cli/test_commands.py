@@ -139,7 +139,7 @@ def test_doctor_names_broken_settings_and_goes_on(home: Path, capsys: pytest.Cap
     file.write_text("modle = 'x'\n")
     assert main(["doctor"]) == 1
     out = capsys.readouterr().out
-    assert "WRONG    settings" in out and "Did you mean 'model'?" in out and "folder" in out
+    assert "ERROR    settings" in out and "Did you mean 'model'?" in out and "folder" in out
 
 
 @pytest.fixture

@@ -104,7 +104,7 @@ async def test_H4_hold_waits_and_answer_reaches_it(server: MockServer, held: Hel
     assert (code, end["outcome"]) == (0, "completed")
     assert server.requests[-1].body["messages"][-1]["content"] == "the red one"
     code, _, err = await held.say("answer", held.id)
-    assert code == 2 and "no program runs session" in err
+    assert code == 2 and "is not running" in err
 
 
 async def test_H5_approve_shows_the_call_and_allows_it(

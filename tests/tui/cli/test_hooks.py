@@ -79,7 +79,7 @@ async def test_run_finished_has_the_last_word(tmp_path: Path) -> None:
 def test_a_hook_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
     began = time.monotonic()
     words = run_hook("sleep 600 & echo $! > pid; wait", "{}", dict(os.environ), tmp_path, 0.3)
-    assert words == "took longer than 0.3 s and was ended"
+    assert words == "took longer than 0.3 s and was killed"
     assert time.monotonic() - began < 60
     pid = int((tmp_path / "pid").read_text())
     with pytest.raises(ProcessLookupError):
@@ -96,4 +96,4 @@ def test_a_hook_need_not_listen(tmp_path: Path, command: str) -> None:
 
 def test_a_hook_that_cannot_start_says_so(tmp_path: Path) -> None:
     words = run_hook("true", "{}", dict(os.environ), tmp_path / "gone", 30.0)
-    assert words == "could not be started: No such file or directory"
+    assert words == "could not start: No such file or directory"

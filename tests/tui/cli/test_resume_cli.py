@@ -263,12 +263,12 @@ def test_J5_no_key_is_in_any_file(
     ("args", "words"),
     [
         (("zzz",), "No session starts with 'zzz'"),
-        (("--answer", "a", "--prompt", "b"), "exclude each other"),
-        (("--plain", "--json"), "exclude each other"),
-        (("--max-turns", "many"), "'many' is no bound"),
+        (("--answer", "a", "--prompt", "b"), "cannot be combined"),
+        (("--plain", "--json"), "cannot be combined"),
+        (("--max-turns", "many"), "'many' is not a limit"),
         (("--max-turns", "0"), "--max-turns: Input should be greater than 0"),
         (("--max-turns", "1.5"), "--max-turns: Input should be a valid integer"),
-        (("--deadline", "soon"), "'soon' is no bound"),
+        (("--deadline", "soon"), "'soon' is not a limit"),
         (("--max-cost", "1"), "price"),
         (("--prompt", " "), "empty"),
         (("--model", "nonsense"), "names no provider"),
@@ -319,7 +319,7 @@ def test_a_session_of_another_maker_is_shown_but_not_gone_on_with(program: Scrip
 def test_the_shape_of_a_session_stays(program: ScriptedProgram) -> None:
     program.run("Say hello.", replies=[says("Hello.")])
     ended = program("run", "-c", *WHERE, "--schema", "s.json", "more")
-    assert ended.code == 2 and "--schema goes with a new one" in ended.err
+    assert ended.code == 2 and "--schema cannot be changed" in ended.err
 
 
 def test_c_stands_alone(program: ScriptedProgram) -> None:

@@ -191,11 +191,11 @@ async def test_step_has_a_small_bound_of_its_own(server: MockServer, program: Pr
         (("--max-turns", "0", "go"), "--max-turns: Input should be greater than 0"),
         (("--tools", "raed", "go"), "Did you mean 'read'?"),
         (("--deadline", "soon", "go"), "'soon' is no duration"),
-        (("--cwd", "gone", "go"), "'gone' is no folder"),
+        (("--cwd", "gone", "go"), "'gone' is not a folder"),
         (("--schema", "gone.json", "go"), "gone.json"),
         (("--system", "gone.md", "go"), "gone.md"),
         (("--max-cost", "1", "go"), "price"),
-        (("--plain", "--json", "go"), "exclude each other"),
+        (("--plain", "--json", "go"), "cannot be combined"),
         (("--base-url", "nonsense", "go"), "nonsense"),
     ],
 )

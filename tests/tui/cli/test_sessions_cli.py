@@ -128,7 +128,7 @@ def test_export_to_a_new_file_only(program: ScriptedProgram, home: Path) -> None
     assert program("sessions", "export", id, "-o", "a.md").code == 0
     assert (home / "a.md").read_text().startswith("# Look.")
     ended = program("sessions", "export", id, "-o", "a.md")
-    assert ended.code == 2 and "a.md is there already" in ended.err
+    assert ended.code == 2 and "a.md already exists" in ended.err
 
 
 def test_a_fork_begins_as_the_old_one_and_goes_its_own_way(program: ScriptedProgram) -> None:
@@ -174,11 +174,11 @@ def test_a_session_in_use_is_not_deleted(program: ScriptedProgram) -> None:
         (("sessions", "delete", "zzz", "--yes"), "No session starts with 'zzz'"),
         (("sessions", "shwo"), "No such command"),
         (("replay", "zzz"), "No session starts with 'zzz'"),
-        (("replay", "prose.txt"), "prose.txt:1: this line is no event"),
-        (("replay", "zzz", "--plain", "--json"), "exclude each other"),
+        (("replay", "prose.txt"), "prose.txt:1: this line is not an event"),
+        (("replay", "zzz", "--plain", "--json"), "cannot be combined"),
         (("answer", "zzz"), "No session starts with 'zzz'"),
         (("approve", "zzz"), "No session starts with 'zzz'"),
-        (("approve", "zzz", "--session", "--deny", "no"), "exclude each other"),
+        (("approve", "zzz", "--session", "--deny", "no"), "cannot be combined"),
         (("stop", "zzz"), "No session starts with 'zzz'"),
     ],
 )
@@ -200,4 +200,4 @@ def test_H4_a_run_that_nobody_holds_cannot_be_spoken_to(
     program.run("Ask me.", replies=ASKS)
     (id,) = program.ids
     ended = program(command, id)
-    assert ended.code == 2 and f"no program runs session {id}" in ended.err and words in ended.err
+    assert ended.code == 2 and f"session {id} is not running" in ended.err and words in ended.err

@@ -1,4 +1,4 @@
-"""`handrail demo`: see what it looks like, without a key and without a network."""
+"""`handrail demo`: try Handrail without a key and without a network."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from handrail.errors import ConfigError, did_you_mean
+from handrail_tui.commands._options import check_output, output_options
 from handrail_tui.lines.exit_codes import CANCELLED, OK, of_signal
 from handrail_tui.view.text import one_line
 
@@ -21,17 +22,16 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False, metavar="[NAME | FILE]")
 @click.option(
-    "--speed", type=click.FloatRange(0, min_open=True), default=1.0, metavar="N", help="Times as fast."
+    "--speed", type=click.FloatRange(0, min_open=True), default=1.0, metavar="N", help="Play N times as fast."
 )
 @click.option("--list", "only_list", is_flag=True, help="Only list the demos.")
-@click.option("--plain", is_flag=True, help="Words line by line.")
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line.")
+@output_options
 def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: bool) -> int:
     """Play a scenario: no key, no network, nothing outside a temporary folder.
 
-    On a terminal it plays on the screen, a wait takes at most 10 s, and you may answer, steer and stop; what
-    you leave open for half a minute is answered as it was written. Without one, or with --json, the run is printed
-    at once. Without NAME there is a gallery to choose from.
+    On a terminal it plays on the screen. Waits take at most 10 s, and you may answer, steer and stop; a question
+    left open for half a minute is answered by the scenario. Without a terminal, or with --json, the run is printed at
+    once. Without NAME you choose from a gallery.
 
     \b
     handrail demo
@@ -43,8 +43,7 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
     from handrail_tui.sessions import headless
     from handrail_tui.sessions.demo import builtin_demos
 
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    check_output(plain, as_json)
     demos = builtin_demos()
     if only_list:
         _show(demos)
@@ -57,7 +56,7 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
 
 
 def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> int:
-    """Play it: at `speed` for somebody who watches, at once where `speed` is None."""
+    """Play it at `speed`, at once where it is None."""
     from handrail_tui.commands._screen import show_session
     from handrail_tui.sessions import headless
     from handrail_tui.sessions.demo import demo_session
@@ -70,7 +69,7 @@ def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> 
 
 
 def _gallery(demos: dict[str, Path], speed: float) -> int:
-    """Choose one on the screen, and another one after it."""
+    """Choose demos on the screen."""
     from handrail import settings
     from handrail_tui.commands._screen import show_screen
     from handrail_tui.screens.demos import DemosScreen
@@ -80,7 +79,7 @@ def _gallery(demos: dict[str, Path], speed: float) -> int:
 
 
 def _code(last: Event | None) -> int:
-    """A demo that was shown is a success, whatever the run in it came to."""
+    """The exit code: a demo that was shown is a success, however its run ended."""
     if last is not None and last.type == "run_interrupted":
         return of_signal(last.signal)
     stopped = (
@@ -95,11 +94,11 @@ def _find(name: str, demos: dict[str, Path]) -> Path:
     path = Path(name)
     if path.exists() or path.suffix == ".toml":
         return path
-    raise ConfigError(f"there is no demo and no file '{name}'.{did_you_mean(name, demos)}")
+    raise ConfigError(f"there is no demo or file '{name}'.{did_you_mean(name, demos)}")
 
 
 def _choose(demos: dict[str, Path], watched: bool) -> Path:
-    """The first demo where nobody can choose; else the one whose number is typed."""
+    """The demo whose number is typed; without a terminal, the first one."""
     paths = list(demos.values())
     if not watched or len(paths) == 1:
         return paths[0]

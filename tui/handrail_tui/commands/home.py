@@ -1,4 +1,4 @@
-"""`handrail [DIR]`: where a person starts."""
+"""`handrail [DIR]`: the home screen."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from handrail.errors import ConfigError
 @click.argument("folder", metavar="[DIR]", required=False, default=".")
 @click.pass_context
 def home(ctx: click.Context, folder: str) -> int:
-    """The sessions that are kept, and a new run in DIR. Without a terminal: what can be done here."""
+    """The sessions, and a new run in DIR. Without a terminal: the help."""
     from handrail_tui.sessions.headless import OutputMode
 
     path = Path(folder)
     if not path.is_dir():
-        raise ConfigError(f"'{folder}' is no folder. Give the folder that a new run works in.")
+        raise ConfigError(f"'{folder}' is not a folder. Give the folder for new runs.")
     if OutputMode.on_screen():
         return _show(path.resolve())
     where = "" if folder == "." else f"--cwd {click.format_filename(folder)} "
     root = ctx.find_root()
     click.echo(root.get_help())
-    click.echo(f'\nTo begin: handrail demo, or handrail run {where}"what to do".')
+    click.echo(f'\nTo start: handrail demo, or handrail run {where}"what to do".')
     return 0
 
 

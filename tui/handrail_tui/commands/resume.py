@@ -1,4 +1,4 @@
-"""`handrail resume`: go on with a stored session."""
+"""`handrail resume`: resume a stored session."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Any
 import click
 
 from handrail.policy import parse_duration
+from handrail_tui.commands._options import APPROVE_MODES, check_output, output_options
 from handrail_tui.sessions.resume import BoundChange, ResumeRequest, last_here
 from handrail_tui.sessions.resume import resume as open_stored
 
 
 class Bound(click.ParamType[BoundChange]):
-    """A bound: `20`, or `+10` for so much more than it was."""
+    """A bound: `20`, or `+10` to raise it by 10."""
 
     name = "bound"
 
@@ -31,7 +32,7 @@ class Bound(click.ParamType[BoundChange]):
             amount = parse_duration(number) if self._duration else _number(number)
         except ValueError:
             example = "30m or +30m" if self._duration else "20 or +10"
-            self.fail(f"'{value}' is no bound. It is, for instance, {example}.", param, ctx)
+            self.fail(f"'{value}' is not a limit. Use a value such as {example}.", param, ctx)
         return BoundChange(amount, relative=text.startswith("+"))
 
 
@@ -41,22 +42,27 @@ def _number(text: str) -> float:
 
 @click.command()
 @click.argument("id", required=False)
-@click.option("--answer", metavar="TEXT", help="The answer to the question that is open.")
-@click.option("--prompt", metavar="TEXT", help="Ask for something else in the same session.")
-@click.option("-m", "--model", metavar="PROVIDER/NAME", help="Ask another model from now on.")
-@click.option("--base-url", metavar="URL", help="Where the server is now.")
-@click.option("--max-turns", type=Bound(), metavar="N|+N", help="Requests at most; +10 allows ten more.")
-@click.option("--max-attempts", type=Bound(), metavar="N|+N", help="Rejected submissions at most.")
+@click.option("--answer", metavar="TEXT", help="Answer the open question.")
+@click.option("--prompt", metavar="TEXT", help="Continue with a new prompt.")
+@click.option("-m", "--model", metavar="PROVIDER/NAME", help="Use another model from now on.")
+@click.option("--base-url", metavar="URL", help="The server's address, if it moved.")
+@click.option("--max-turns", type=Bound(), metavar="N|+N", help="Limit of requests; +10 allows ten more.")
+@click.option("--max-attempts", type=Bound(), metavar="N|+N", help="Limit of rejected submissions.")
+@click.option("--deadline", "deadline_s", type=Bound(duration=True), metavar="30m|+30m", help="Time limit.")
+@click.option("--max-total-tokens", type=Bound(), metavar="N|+N", help="Token limit for the whole run.")
 @click.option(
-    "--deadline", "deadline_s", type=Bound(duration=True), metavar="30m|+30m", help="Wall clock at most."
+    "--max-cost", type=Bound(), metavar="USD|+USD", help="Cost limit in dollars; needs a known price."
 )
-@click.option("--max-total-tokens", type=Bound(), metavar="N|+N", help="Tokens of the whole run at most.")
-@click.option("--max-cost", type=Bound(), metavar="USD|+USD", help="Dollars at most; needs a known price.")
-@click.option("--approve", type=click.Choice(["ask", "edits", "all"]), help="What may be done unasked.")
-@click.option("--no-recovery", is_flag=True, help="A failed or cut reply ends the run; no wait is taken up.")
-@click.option("--hold", is_flag=True, help="With nobody here, wait for `handrail answer` instead of ending.")
-@click.option("--plain", is_flag=True, help="Words line by line.")
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line; only what is new.")
+@click.option("--approve", type=APPROVE_MODES, help="What runs without asking.")
+@click.option(
+    "--no-recovery",
+    is_flag=True,
+    help="End the run at the first failed or cut reply; no waits.",
+)
+@click.option(
+    "--hold", is_flag=True, help="Without a terminal, wait for `handrail answer` instead of ending."
+)
+@output_options
 def resume(
     id: str | None,
     answer: str | None,
@@ -70,11 +76,11 @@ def resume(
     as_json: bool,
     **bounds: BoundChange | None,
 ) -> int:
-    """Go on with a stored session where it stood: a question, a wait, a crash in the middle of a tool.
+    """Resume a stored session where it stopped: at a question, in a wait, after a crash.
 
-    Without ID it is the last session of this folder (with --answer: the last that asks something); the beginning of
-    an ID is enough. Every counter is kept, a wait ends when it would have ended, and a tool that was running when
-    the program was killed is not run again: the model is told to look first.
+    Without ID: the last session of this folder (with --answer: the last one with an open question). The beginning of
+    an ID is enough. All counters continue, and a wait ends when it would have ended. A tool that was running when the
+    program was killed is not run again: the model is told to check its effect first. --json prints new events only.
 
     \b
     handrail resume
@@ -85,7 +91,7 @@ def resume(
     if answer is not None and prompt is not None:
         raise click.UsageError("--answer and --prompt exclude each other. Choose one.")
     if prompt is not None and not prompt.strip():
-        raise click.UsageError("The prompt is empty. Say what to do.")
+        raise click.UsageError("The prompt is empty.")
     recovery = {"recovery": {"enabled": False}} if no_recovery else {}
     said = {"model": model, "base_url": base_url, "approve": approve}
     request = ResumeRequest(
@@ -100,14 +106,13 @@ def resume(
 def resume_session(
     id: str | None, request: ResumeRequest, *, folder: Path, plain: bool, as_json: bool, hold: bool
 ) -> int:
-    """Take a session up, on the screen or in lines, and return the exit code. None: the last one of `folder`."""
+    """Resume a session, on the screen or in lines; returns the exit code. `id` None: the last one of `folder`."""
     from handrail.session.store import Store
     from handrail_tui.commands._screen import show_session
     from handrail_tui.lines import exit_codes
     from handrail_tui.sessions import headless
 
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    check_output(plain, as_json)
     on_screen = headless.OutputMode.on_screen() and not (plain or as_json)
     mode = headless.OutputMode.of(json=as_json, stream=sys.stdout)
     prepared = open_stored(

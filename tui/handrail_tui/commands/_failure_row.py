@@ -12,7 +12,7 @@ from handrail.recovery.wallclock import zone_named
 
 
 class FailureRow(BaseModel):
-    """One row. `now` is RFC 3339 or seconds since the epoch. Other keys are let be: rows may carry notes."""
+    """One row. `now` is RFC 3339 or seconds since the epoch. Other keys are ignored."""
 
     model_config = ConfigDict(strict=True, arbitrary_types_allowed=True)
 
@@ -33,9 +33,9 @@ class FailureRow(BaseModel):
         try:
             moment = datetime.fromisoformat(value)
         except ValueError:
-            raise ValueError(f"{value!r} is no RFC 3339 moment") from None
+            raise ValueError(f"{value!r} is not an RFC 3339 time") from None
         if moment.tzinfo is None:
-            raise ValueError(f"{value!r} names no zone; end it with Z for UTC")
+            raise ValueError(f"{value!r} has no time zone; add Z for UTC")
         return moment.timestamp()
 
     @field_validator("zone", mode="before")
@@ -45,7 +45,7 @@ class FailureRow(BaseModel):
             return None
         zone = zone_named(value) if isinstance(value, str) else None
         if zone is None:
-            raise ValueError(f"there is no time zone {value!r}")
+            raise ValueError(f"unknown time zone {value!r}")
         return zone
 
     def failure(self) -> Failure:
@@ -55,7 +55,7 @@ class FailureRow(BaseModel):
 
 
 def read_row(line: str) -> FailureRow:
-    """The row in `line`. Raises ValueError that names the field and what is wrong with it."""
+    """The row in `line`. Raises ValueError that names the field and the problem."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
