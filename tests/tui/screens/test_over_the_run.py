@@ -76,7 +76,7 @@ async def test_changes_are_undone_exactly_after_a_question_and_the_journal_hears
         await settle(pilot)
         assert (tmp_path / "a.txt").read_text() == "two\n"
         assert not (tmp_path / "b.txt").exists()
-        assert session.told[-1] == ("notice", "the person took back what turn 2 changed: a.txt, b.txt")
+        assert session.told[-1] == ("notice", "the person undid the changes of turn 2: a.txt, b.txt")
         assert "Turn 2 is undone" in text_of(app)
 
 
