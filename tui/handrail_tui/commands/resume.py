@@ -89,7 +89,7 @@ def resume(
     handrail resume 1kq0z --prompt "now the same for the API"
     """
     if answer is not None and prompt is not None:
-        raise click.UsageError("--answer and --prompt exclude each other. Choose one.")
+        raise click.UsageError("--answer and --prompt cannot be combined.")
     if prompt is not None and not prompt.strip():
         raise click.UsageError("The prompt is empty.")
     recovery = {"recovery": {"enabled": False}} if no_recovery else {}

@@ -52,4 +52,4 @@ class RunChanges:
 
     def record_undo(self, turn: int, paths: Sequence[str]) -> None:
         """Put the undo of `turn` into the journal."""
-        self.session.notice(f"the person took back what turn {turn} changed: {', '.join(paths)}")
+        self.session.notice(f"the person undid the changes of turn {turn}: {', '.join(paths)}")

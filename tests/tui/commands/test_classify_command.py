@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from handrail_tui.commands.classify import classify
 
-CORPUS = Path(__file__).parents[2] / "../shared/corpus/provider_errors.jsonl"
+CORPUS = Path(__file__).parents[3] / "../shared/corpus/provider_errors.jsonl"
 AT = ("--now", "2026-07-14T10:00:00Z", "--zone", "Europe/Berlin")
 
 

@@ -1,4 +1,4 @@
-"""A home of its own for every test of the command line, and no key of whoever runs the tests."""
+"""Fixtures for tests of the command line: a home folder of their own, and no keys from the environment."""
 
 from __future__ import annotations
 
