@@ -23,7 +23,7 @@ _MARKUP: Final = re.compile(r"!\[|<(?=[A-Za-z/!?])")
 
 
 def as_page(contents: JournalContents) -> str:
-    """What a journal holds, as Markdown."""
+    """A journal as Markdown."""
     events = list(contents.events())
     prompts = [e.prompt for e in events if isinstance(e, ev.RunStarted)]
     session = contents.header.session if contents.header else ""
@@ -31,7 +31,7 @@ def as_page(contents: JournalContents) -> str:
 
 
 def as_lines(contents: JournalContents) -> str:
-    """What a journal holds, as the lines that `run --json` writes."""
+    """A journal as the lines that `run --json` writes."""
     return "".join(f"{to_json(event)}\n" for event in contents.events())
 
 

@@ -54,7 +54,7 @@ class Out:
         self._gone = call
 
     def line(self, text: str = "") -> None:
-        """Write `text` and a newline. What the stream's encoding cannot hold is replaced."""
+        """Write `text` and a newline. Characters that the stream's encoding lacks are replaced."""
         if self.closed:
             return
         try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from handrail.scenario import Scenario
 
 _ANSWERS_AFTER_S: Final = 30.0
-"""Seconds before the scenario answers its own question, where somebody watches and may be faster."""
+"""Seconds before the scenario answers its own question, so that a person can answer first."""
 
 
 def builtin_demos() -> dict[str, Path]:

@@ -1,4 +1,4 @@
-"""What the screen needs of a session: events out, commands in. `handrail.session.Session` has it, a replay too."""
+"""What the screen needs of a session: events out, commands in. Live sessions and replays implement it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Mode: TypeAlias = Literal["ask", "edits", "all"]
 
 
 class SessionPort(Protocol):
-    """A session as the screen drives it. Every call returns at once; what comes of it are events."""
+    """A session as the screen uses it. Every call returns at once; its effects are events."""
 
     @property
     def clock(self) -> Clock: ...

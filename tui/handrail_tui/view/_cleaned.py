@@ -1,4 +1,4 @@
-"""Events as the screen keeps them: the same facts, with every foreign text cleaned (rule L11)."""
+"""Events for the screen: the same facts, with all foreign text cleaned (rule L11)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from handrail import events as ev
 from handrail.events import QueuedMessage
 from handrail_tui.view import wording
 from handrail_tui.view.items import DecisionItem
-from handrail_tui.view.text import clean_for_terminal, clean_value, cut_lines, kept, one_line, reveal
+from handrail_tui.view.text import clean_for_terminal, clean_long, clean_value, cut_lines, one_line, reveal
 
 
 def clean_result(event: ev.RunFinished) -> ev.RunFinished:
@@ -55,7 +55,7 @@ def clean_queue(messages: tuple[QueuedMessage, ...]) -> tuple[QueuedMessage, ...
 
 
 def decision_item(event: ev.Decided) -> DecisionItem:
-    """A decision as a line of the decisions column, and what the inspector tells of it."""
+    """A decision as a line of the decisions column, and its details for the inspector."""
     return DecisionItem(
         event.at,
         event.decision,
@@ -63,7 +63,7 @@ def decision_item(event: ev.Decided) -> DecisionItem:
         wording.decision(event),
         one_line(event.why, 400),
         event.turn,
-        failure=cut_lines(kept(event.failure.text)) if event.failure else "",
+        failure=cut_lines(clean_long(event.failure.text)) if event.failure else "",
         evidence=tuple((one_line(str(k), 40), one_line(str(v), 400)) for k, v in event.evidence.items()),
         before=event.before,
         after=event.after,

@@ -1,7 +1,7 @@
 """What the screen shows, as data: the items of the transcript and the facts beside it.
 
-Filled by the fold in `state`, read by widgets. All text in here is cleaned (rule L11). Times are moments of
-the session's clock; a widget computes a duration when it draws (house law 3).
+Written by the fold in `state`, read by widgets. All text is cleaned (rule L11). Times are moments of the session's
+clock; a widget computes durations when it draws.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Level: TypeAlias = Literal["info", "warning", "error"]
 
 @dataclass(slots=True, eq=False)
 class PersonItem:
-    """Words of the person. `context` is what was piped in beside the prompt."""
+    """A message of the person. `context` is piped input that came with the prompt."""
 
     kind: Literal["prompt", "steer", "follow_up"]
     text: str
@@ -29,7 +29,7 @@ class PersonItem:
 
 @dataclass(slots=True, eq=False)
 class ReplyBlock:
-    """A stretch of text or thinking. Pieces are appended while it is open; `chars` is their length."""
+    """A block of text or thinking. Pieces are appended while it streams; `chars` is their total length."""
 
     kind: Literal["text", "thinking"]
     started_at: float
@@ -39,21 +39,21 @@ class ReplyBlock:
     cleaner: Cleaner = field(default_factory=Cleaner)
 
     def add(self, piece: str) -> None:
-        """Take in more raw text."""
+        """Append raw text."""
         shown = self.cleaner.feed(piece)
         if shown:
             self.pieces.append(shown)
             self.chars += len(shown)
 
     def close(self, at: float) -> None:
-        """Nothing more comes."""
+        """The block is complete."""
         self.ended_at = at
         if rest := self.cleaner.close():
             self.pieces.append(rest)
             self.chars += len(rest)
 
     def since(self, chars: int) -> str:
-        """What came behind the first `chars` characters. Costs what is new, not the whole."""
+        """The text after the first `chars` characters. The cost depends only on the new text."""
         missing, found = self.chars - chars, []
         for piece in reversed(self.pieces):
             if missing <= 0:
@@ -64,7 +64,7 @@ class ReplyBlock:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         if len(self.pieces) > 1:
             self.pieces[:] = ["".join(self.pieces)]
         return self.pieces[0] if self.pieces else ""
@@ -84,7 +84,7 @@ class CallDraft:
 
 @dataclass(slots=True, eq=False)
 class SubmissionVerdict:
-    """How a submission was judged (rule S4)."""
+    """The result of validating a submission (rule S4)."""
 
     accepted: bool
     attempt: int
@@ -95,7 +95,7 @@ class SubmissionVerdict:
 
 @dataclass(slots=True, eq=False)
 class CallItem:
-    """One call of a batch and its result. `lines` counts the whole result, `text` is what is kept of it."""
+    """One call of a batch and its result. `lines` is the line count of the whole result; `text` may be shortened."""
 
     id: str
     name: str
@@ -132,7 +132,7 @@ class BatchItem:
 
 @dataclass(slots=True, eq=False)
 class AttemptItem:
-    """One request and its reply. `fault`: what went wrong with it; `superseded`: another took its place."""
+    """One request and its reply. `fault`: what went wrong; `superseded`: replaced by another attempt."""
 
     request: int
     started_at: float
@@ -157,7 +157,7 @@ class AttemptItem:
 
 @dataclass(slots=True, eq=False)
 class TurnItem:
-    """A turn: its attempts, the last one being the one that counts."""
+    """A turn: its attempts. The last one is the current one."""
 
     attempts: list[AttemptItem]
 
@@ -176,7 +176,7 @@ class NoteItem:
 
 @dataclass(slots=True, eq=False)
 class CompactionItem:
-    """Older messages became a summary (rule R14). Token counts are estimates."""
+    """Older messages were replaced by a summary (rule R14). Token counts are estimates."""
 
     why: str
     messages: int
@@ -191,7 +191,7 @@ class CompactionItem:
 
 @dataclass(slots=True, eq=False)
 class EndItem:
-    """How the run ended, in plain words, and what went wrong. The value stands where it was submitted."""
+    """How the run ended, in plain words, and the error. A value is shown where it was submitted."""
 
     words: str
     tone: Tone
@@ -204,7 +204,7 @@ TranscriptItem: TypeAlias = PersonItem | TurnItem | NoteItem | CompactionItem | 
 
 @dataclass(slots=True, eq=False)
 class DecisionItem:
-    """One line of the decisions column, and what the inspector tells of it."""
+    """One line of the decisions column, and its details for the inspector."""
 
     at: float
     word: str
@@ -221,7 +221,7 @@ class DecisionItem:
 
 @dataclass(slots=True)
 class RunFacts:
-    """What the run is."""
+    """The run's prompt, model, folder and settings."""
 
     title: str = ""
     model: str = ""
@@ -236,7 +236,7 @@ class RunFacts:
 
 @dataclass(slots=True)
 class Meters:
-    """How far the run is and how far it may go. None: that bound is off, or the figure is unknown."""
+    """What the run has used, and its bounds. None: the bound is off, or the figure is unknown."""
 
     turn: int = 0
     max_turns: int = 0

@@ -1,4 +1,4 @@
-"""Sessions as a list shows them: those that need a person first. Pure: summaries in, order and words out."""
+"""Sessions for a list, those that need a person first. Pure: summaries in, order and words out."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _DAY_S: Final = 86_400.0
 
 
 def ordered(summaries: Iterable[SessionSummary]) -> list[SessionSummary]:
-    """By state, those that need a person first; the newest first within one."""
+    """Sorted by state, those that need a person first; within a state the newest first."""
     return sorted(summaries, key=lambda s: (_ORDER.index(s.state), -s.last, s.id))
 
 
 def state(summary: SessionSummary, now: float) -> str:
-    """How a session stands, in a few words: `needs you`, `waiting until 14:05`, `running elsewhere`, `done`."""
+    """The state of a session in a few words: `needs you`, `waiting until 14:05`, `running elsewhere`, `done`."""
     held = "running" if summary.running else ""
     match summary.state:
         case "needs_you":
@@ -44,7 +44,7 @@ def state(summary: SessionSummary, now: float) -> str:
 
 
 def age(summary: SessionSummary, now: float) -> str:
-    """How long ago the last thing happened: `8 s`, `3 min`, `5 h`, `2 days`."""
+    """Time since the last event: `8 s`, `3 min`, `5 h`, `2 days`."""
     passed = max(0.0, now - summary.last)
     return about(round(passed)) if passed < 3570 else _long(passed)
 
@@ -66,7 +66,7 @@ def row(summary: SessionSummary, now: float) -> tuple[str, str, str, str, str, s
 
 
 def next_step(summary: SessionSummary) -> str:
-    """The command that a person would give next."""
+    """The command to use next."""
     if summary.running:
         return f'handrail answer {summary.id} "…"' if summary.needs else f"handrail stop {summary.id}"
     outcome = "human-required" if summary.needs else summary.outcome
@@ -74,7 +74,7 @@ def next_step(summary: SessionSummary) -> str:
 
 
 def resume_command(id: str, outcome: str | None) -> str:
-    """The command that goes on with a run that ended so, None for one that was interrupted; empty when it is done."""
+    """The command to resume a run by its outcome (None: interrupted); empty for a run that is done."""
     match outcome:
         case "completed" | "submitted":
             return ""
@@ -87,7 +87,7 @@ def resume_command(id: str, outcome: str | None) -> str:
 
 
 def to_json(summary: SessionSummary) -> dict[str, Any]:
-    """A session as a script reads it. Moments are RFC 3339; null where something does not apply."""
+    """A session for scripts. Moments are RFC 3339; null where a field does not apply."""
     return {
         "id": summary.id,
         "state": summary.state,

@@ -1,9 +1,8 @@
-"""The fold: events in, what the screen shows out.
+"""The fold: events in, screen state out.
 
-`ViewState.apply(event)` takes in one event and says what changed. The state is mutable inside and pure at its
-border: it reads no clock, does no input or output, and the same events always give the same state, so a live
-run, a replay and a test share this one path. (A frozen state copied for each event would cost the square of a
-long reply; here a delta costs the length of its own text.) Only the fold writes the state; widgets read it.
+`ViewState.apply(event)` applies one event and returns what changed. It reads no clock and does no I/O, and the same
+events always give the same state, so a live run, a replay and a test share this path. The state is mutable for speed:
+copying it for each event would make a long reply quadratic. Only the fold writes it; widgets read it.
 
 Text is cleaned here, once, for every widget (rule L11).
 """
@@ -35,7 +34,7 @@ from handrail_tui.view.items import (
     TranscriptItem,
 )
 from handrail_tui.view.stopwatch import Stopwatch
-from handrail_tui.view.text import clean_for_terminal, cut_lines, kept, one_line
+from handrail_tui.view.text import clean_for_terminal, clean_long, cut_lines, one_line
 from handrail_tui.view.turns import TurnBuilder
 
 Phase: TypeAlias = Literal[
@@ -58,7 +57,7 @@ STALLED_AFTER: Final = 45.0
 
 @dataclass(slots=True)
 class ViewChange:
-    """What an event changed: an item of the transcript (`added`: a new one), the facts beside, the card."""
+    """What an event changed: a transcript item (`added`: a new one), the facts beside the transcript, the card."""
 
     item: TranscriptItem | None = None
     added: bool = False
@@ -67,7 +66,7 @@ class ViewChange:
 
 
 class ViewState:
-    """Everything that is on the screen, folded from events."""
+    """Everything the screen shows, folded from events."""
 
     def __init__(self) -> None:
         self.header = RunFacts()
@@ -89,7 +88,7 @@ class ViewState:
         self._summary = False
 
     def clear(self) -> None:
-        """Forget everything: the events are told again from the first one."""
+        """Reset: the events will be applied again from the first one."""
         ViewState.__init__(self)
 
     @property
@@ -122,7 +121,7 @@ class ViewState:
         return silence if silence >= STALLED_AFTER else None
 
     def apply(self, event: Event) -> ViewChange:
-        """Take in one event."""
+        """Apply one event."""
         return _FOLDS[event.type](self, event)
 
     def _add(self, item: TranscriptItem, *, facts: bool = False, card: bool = False) -> ViewChange:
@@ -134,7 +133,7 @@ class ViewState:
     def _run_started(self, e: ev.RunStarted) -> ViewChange:
         resumed = e.resumed and self.watch.started_at is not None
         if resumed:
-            self.watch.go_on(e.at)
+            self.watch.resume(e.at)
         else:
             self.watch.start(e.at)
             self.meters = Meters()
@@ -167,7 +166,7 @@ class ViewState:
         self.finished = clean_result(e)
         self._end(e.at)
         self.meters.usage, self.meters.cost = e.usage, e.cost if e.cost is not None else self.meters.cost
-        # Who stopped it knows why.
+        # The person who stopped it knows why.
         error = self.finished.error if e.outcome != "cancelled" else None
         end = EndItem(words, tone, wording.totals(e), error or "")
         return self._add(end, facts=True, card=True)
@@ -178,7 +177,7 @@ class ViewState:
         return self._add(NoteItem("interrupted; it can be resumed", "warning"), facts=True, card=True)
 
     def _end(self, at: float) -> None:
-        """Close what a run may leave open: it ended wherever it stood."""
+        """Close everything that a run may leave open."""
         self.questions.clear()
         self.approvals.clear()
         self.wait = self._compaction = None
@@ -328,7 +327,7 @@ class ViewState:
         return self._add(NoteItem(wording.no_progress(e.what, e.name, e.times), "warning"))
 
     def _notice(self, e: ev.Notice) -> ViewChange:
-        return self._add(NoteItem(cut_lines(kept(e.text), 1_000), e.level))
+        return self._add(NoteItem(cut_lines(clean_long(e.text), 1_000), e.level))
 
     # People -------------------------------------------------------------------------------------------------
 
@@ -385,7 +384,7 @@ class ViewState:
 
 
 def _folds() -> dict[str, Callable[[ViewState, Any], ViewChange]]:
-    """Each event's fold by the event's name: `turn_started` is `_turn_started`."""
+    """The fold of each event type: `turn_started` is folded by `_turn_started`."""
     kinds = (kind.__dataclass_fields__["type"].default for kind in ev.Event.__args__)
     return {name: getattr(ViewState, f"_{name}") for name in kinds}
 

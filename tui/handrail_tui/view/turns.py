@@ -1,4 +1,4 @@
-"""The part of the fold that builds turns: requests, replies as they stream, batches and their results."""
+"""The part of the fold that builds turns: requests, streamed replies, batches and their results."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ from handrail_tui.view.items import (
     SubmissionVerdict,
     TurnItem,
 )
-from handrail_tui.view.text import clean_for_terminal, clean_value, kept, line_count, one_line, plural, reveal
+from handrail_tui.view.text import (
+    clean_for_terminal,
+    clean_long,
+    clean_value,
+    line_count,
+    one_line,
+    plural,
+    reveal,
+)
 
 
 class TurnBuilder:
-    """The turn that is being built. `current` is None before the first request of a run."""
+    """Builds the current turn. `current` is None before the first request of a run."""
 
     def __init__(self) -> None:
         self.current: TurnItem | None = None
@@ -30,9 +38,9 @@ class TurnBuilder:
         return self.current.current if self.current else None
 
     def start(self, event: ev.TurnStarted, number: int, *, follows: bool) -> bool:
-        """A request begins: a new turn, or another attempt of the broken one. True for a new turn.
+        """A request begins: a new turn, or another attempt of a broken one. True for a new turn.
 
-        `follows`: nothing stands in the transcript behind the turn so far.
+        `follows`: the turn is the last item of the transcript.
         """
         attempt = AttemptItem(number, event.at, self._heading)
         self._heading = ""
@@ -64,7 +72,7 @@ class TurnBuilder:
         block.add(event.text)
 
     def message(self, event: ev.MessageFinished) -> None:
-        """The whole reply, or as far as it came."""
+        """The complete reply, or as much as arrived."""
         if attempt := self.attempt:
             attempt.streaming, attempt.seconds = False, event.seconds
             attempt.writing.clear()
@@ -72,7 +80,7 @@ class TurnBuilder:
             attempt.fault = wording.reply_end(event.message.stop_reason)
 
     def decided(self, event: ev.Decided) -> None:
-        """What recovery made of the reply: a broken one is superseded by what comes next."""
+        """A decision of recovery: a broken reply is superseded by the next attempt."""
         attempt = self.attempt
         if attempt is None:
             return
@@ -83,7 +91,7 @@ class TurnBuilder:
             self._heading = wording.attempt_heading(event)
 
     def quoted(self, event: ev.CheckpointMade) -> None:
-        """How much of the broken reply goes on as quoted context (rule R9)."""
+        """How much of the broken reply is quoted in the next request (rule R9)."""
         # A checkpoint may quote an earlier attempt alone.
         if event.quoted and (attempt := self.attempt) and attempt.chars:
             attempt.kept = plural(event.quoted, "character")
@@ -122,8 +130,8 @@ class TurnBuilder:
         call.seconds, call.terminate = event.seconds, event.terminate
         call.summary = one_line(event.summary, 120)
         call.lines = line_count(event.text)
-        call.text = kept(event.text)
-        call.diff = kept(event.diff) if event.diff else None
+        call.text = clean_long(event.text)
+        call.diff = clean_long(event.diff) if event.diff else None
 
     def batch_finished(self, event: ev.ToolBatchFinished) -> None:
         if self.attempt and (batch := self.attempt.batch):
@@ -135,7 +143,7 @@ class TurnBuilder:
             attempt.seconds, attempt.streaming = event.seconds, False
 
     def submission(self, event: ev.Submission) -> SubmissionVerdict:
-        """A call of submit was judged."""
+        """A submission was validated."""
         errors = tuple(FieldError(one_line(x.path, 120), one_line(x.message)) for x in event.errors)
         verdict = SubmissionVerdict(event.accepted, event.attempt, event.of, errors, clean_value(event.value))
         if call := self.call(event.call_id):
@@ -143,7 +151,7 @@ class TurnBuilder:
         return verdict
 
     def end(self, at: float) -> None:
-        """The run ended: nothing streams any more, wherever it stood."""
+        """The run ended: close everything that was still open."""
         if attempt := self.attempt:
             attempt.streaming = False
             attempt.writing.clear()
@@ -155,7 +163,7 @@ class TurnBuilder:
 
 
 def _final_blocks(streamed: list[ReplyBlock], message: AssistantMessage, at: float) -> list[ReplyBlock]:
-    """The blocks of the whole reply. A streamed block that says the same is kept, with its moments."""
+    """The blocks of the complete reply. A streamed block with the same text is reused, with its moments."""
     final: list[ReplyBlock] = []
     for block in streamed:
         if block.ended_at is None:
