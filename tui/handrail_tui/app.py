@@ -27,7 +27,10 @@ class HandrailApp(Program):
         make_provider: Callable[[str], Provider] | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`begin` starts the first run, `past` stands above it; `on_signal` is called with the name of a signal that ends the program."""
+        """`begin` starts the first run, `past` stands above it.
+
+        `on_signal` is called with the name of a signal that ends the program.
+        """
         self.session = session
         self.run_screen = RunScreen(
             session,

@@ -247,7 +247,7 @@ async def test_delete_asks_first(store: Store, tmp_path: Path) -> None:
         await pilot.press("x", "y")
         await done(pilot)
         assert store.list() == []
-        assert "Nothing has run here yet." in text_of(app)
+        assert "No sessions yet." in text_of(app)
 
 
 async def test_fork_and_export(store: Store, tmp_path: Path) -> None:

@@ -95,17 +95,6 @@ async def test_L9_esc_stops_at_once_and_keeps_what_is_typed() -> None:
         assert session.told.count(("stop",)) == 1
 
 
-async def test_L8_enter_steers_and_the_other_key_follows_up() -> None:
-    session = FakeSession()
-    app = start(session)
-    async with app.run_test(size=(122, 40)) as pilot:
-        session.play(Story().start().request(1).events)
-        await settle(pilot)
-        await pilot.press(*"left", "enter", *"then", "ctrl+s")
-        await settle(pilot)
-    assert session.told[1:] == [("steer", "left"), ("follow_up", "then")]
-
-
 async def test_an_idle_session_takes_the_next_prompt() -> None:
     session = FakeSession()
     app = HandrailApp(session)

@@ -29,7 +29,6 @@ from handrail_tui.controller.cards import (
     Stall,
     Stop,
 )
-from handrail_tui.view.text import local_time, remaining
 from handrail_tui.widgets._composer_input import ComposerInput
 from handrail_tui.widgets.cards._human import link
 from handrail_tui.widgets.cards.base import Card
@@ -402,30 +401,6 @@ async def test_U8_a_wait_tells_when_it_ends_and_how_long_that_is() -> None:
         assert "in 0:25:50" in text_of(app.card)
         app.clock.advance(10_000)
         assert "in 0:00:00" in text_of(app.card)
-
-
-@pytest.mark.parametrize(
-    ("moment", "words"),
-    [
-        (EPOCH + 60, "12:01:00"),
-        (EPOCH + 11 * 3600, "23:00:00"),
-        (EPOCH + 25 * 3600, "06 Jan 13:00:00"),
-        (EPOCH + 10 * 86400, "15 Jan 12:00:00"),
-    ],
-)
-def test_a_moment_says_its_day_where_it_is_not_today(moment: float, words: str) -> None:
-    assert local_time(moment, EPOCH) == words
-
-
-def test_long_countdowns_keep_their_hours() -> None:
-    assert [remaining(s) for s in (0, 0.2, 59.9, 2287, 93_600, -3)] == [
-        "0:00:00",
-        "0:00:01",
-        "0:01:00",
-        "0:38:07",
-        "26:00:00",
-        "0:00:00",
-    ]
 
 
 async def test_a_retry_counts_attempts_and_says_what_was_kept() -> None:

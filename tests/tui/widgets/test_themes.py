@@ -113,9 +113,9 @@ async def test_no_color_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
         ("colours = {}", "colours: unknown; did you mean colors?"),
         (
             '[colors]\nperson = "blurple"',
-            "mine.toml:2: colors.person: 'blurple' is no colour; it may be #rrggbb",
+            "mine.toml:2: colors.person: 'blurple' is not a colour; it may be #rrggbb",
         ),
-        ("[colors]\nperson = 7", "mine.toml:2: colors.person: 7 is no colour"),
+        ("[colors]\nperson = 7", "mine.toml:2: colors.person: 7 is not a colour"),
         ('[colors]\nneeds_you = "red"', "colors.needs_you: unknown; did you mean needs-you?"),
         ('[colors]\nxyzzy = "red"', "unknown; colours are background, panel"),
         ('extends = "nord"', "extends: no theme 'nord'; it may be handrail-dark, handrail-light"),

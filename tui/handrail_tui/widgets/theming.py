@@ -305,7 +305,7 @@ def watch(app: App[Any], themes: Themes) -> None:
 
 
 def use(app: App[Any], name: str) -> str:
-    """Show the program in the theme `name`. Returns an error message when there is no such theme, else an empty string."""
+    """Switch to the theme `name`. Returns an error message when there is none of that name, else nothing."""
     if name not in (known := names(app)):
         return f"there is no theme {one_line(name, 40)}; there are {', '.join(known)}"
     app.theme = name
