@@ -1,4 +1,4 @@
-"""What every screen of the program stands in: themes, keys, the palette, signals, and a terminal given back.
+"""The Textual app around every screen: themes, keys, the palette, signals, and a clean end on the terminal.
 
 A lone Esc must act at once: the delay in which Textual waits for the rest of a sequence is set before Textual
 is imported.
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
 _SIGNALS: Final = ("SIGTERM", "SIGHUP")
 _COLLECT: Final = (50_000, 50, 1_000)
 _PATIENCE_S: Final = 3.0
-"""Seconds that a suspended run gets to end by itself before the terminal is given back anyway."""
+"""Seconds that a suspended run has to end by itself before the program ends anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class UiPrefs:
-    """How a person wants the program: `theme`, the folder of their own `themes`, `keys` by action."""
+    """A person's preferences: `theme`, the folder of their own `themes`, `keys` by the id of an action."""
 
     theme: str | None = None
     themes: Path | None = None
@@ -167,14 +167,14 @@ class Program(App[Last], inherit_bindings=False):
             message.unsent(screen.unsent)
 
     def close_all(self) -> None:
-        """Let go of what is still open when the program ends."""
+        """Close the sessions that are still open when the program ends."""
         while self._open:
             self._open.pop().close()
 
     def _signalled(self, name: str) -> None:
         """Give the terminal back, and suspend the run (rule J7)."""
         if name == "SIGHUP":
-            _let_the_terminal_go()
+            _detach_terminal()
         self._on_signal(name)
         if (screen := self.run_in_front) is None:
             self.exit(return_code=128 + signal.Signals[name])
@@ -193,7 +193,7 @@ class Watchdog:
         self._timer: threading.Timer | None = None
 
     def arm(self, name: str) -> None:
-        """`name` is the signal that came; the exit code tells it."""
+        """`name` is the signal that came; the exit code is made from it."""
         self._timer = threading.Timer(2 * _PATIENCE_S, os._exit, (128 + signal.Signals[name],))
         self._timer.daemon = True
         self._timer.start()
@@ -203,8 +203,8 @@ class Watchdog:
             self._timer.cancel()
 
 
-def _let_the_terminal_go() -> None:
-    """Nobody reads what is written from now on: writes to a terminal that hung up must not fail."""
+def _detach_terminal() -> None:
+    """Send output nowhere from now on: writes to a terminal that hung up must not fail."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         if os.isatty(stream):
@@ -227,11 +227,11 @@ def show(program: Program, watchdog: Watchdog) -> Last | None:
         watchdog.cancel()
         program.close_all()
     if program.return_code == 0 and program.seen is not None:
-        _say_goodbye(program.seen, last)
+        _print_summary(program.seen, last)
     return last
 
 
-def _say_goodbye(screen: RunScreen, last: Last | None) -> None:
+def _print_summary(screen: RunScreen, last: Last | None) -> None:
     """A line or two where the screen was: the terminal may be gone by then."""
     if last is None or last.type == "run_interrupted":
         outcome = "no run" if last is None else "interrupted"

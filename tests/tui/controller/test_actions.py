@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from handrail_tui.controller.actions import ACTIONS, SLASH, in_scope, palette
+from handrail_tui.controller.actions import ACTIONS, HOME_SLASH, SLASH, in_scope, palette
 from handrail_tui.controller.run import RunController
 from handrail_tui.controller.slash_commands import parse
 
@@ -69,3 +69,7 @@ def test_the_slash_commands_stay_the_same() -> None:
     assert " ".join(SLASH) == (
         "stop model bounds approve recovery compact queue changes search sessions decisions theme export help quit"
     )
+
+
+def test_the_home_screen_takes_the_commands_that_need_no_run() -> None:
+    assert HOME_SLASH == ("model", "theme", "help", "quit")

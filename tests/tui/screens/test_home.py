@@ -11,6 +11,7 @@ from kept import HOSTILE, Kept, home, one_of_each, summary
 from ports import FakeSession
 from stories import batch_done, flaky
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from handrail.clock import EPOCH, ManualClock
 from handrail.errors import ConfigError
@@ -39,6 +40,15 @@ async def listed(pilot: Pilot[Any]) -> None:
         await pilot.pause(0.01)
         screen = pilot.app.screen
         if isinstance(screen, HomeScreen) and screen._ready:
+            break
+    await pilot.pause()
+
+
+async def shown(pilot: Pilot[Any], kind: type[Screen[Any]]) -> None:
+    """Wait until a screen of this kind is in front."""
+    for _ in range(100):
+        await pilot.pause(0.01)
+        if isinstance(pilot.app.screen, kind):
             break
     await pilot.pause()
 
@@ -157,7 +167,7 @@ async def test_what_was_typed_in_a_run_and_not_sent_is_not_lost(opened: list[Any
     async with app.run_test(size=(120, 40)) as pilot:
         await listed(pilot)
         await pilot.press("enter")
-        await pilot.pause()
+        await shown(pilot, RunScreen)
         await pilot.press(*"keep", "ctrl+o")
         await pilot.pause()
         screen = app.screen
@@ -189,7 +199,7 @@ async def test_an_empty_home_says_how_to_begin() -> None:
     async with app.run_test(size=(100, 30)) as pilot:
         await listed(pilot)
         text = text_of(app)
-        assert "Type what is to be done" in text and "ANTHROPIC_API_KEY" in text
+        assert "Describe a task" in text and "ANTHROPIC_API_KEY" in text
         await pilot.press("d")
         await pilot.pause(0.4)
         assert isinstance(app.screen, DemosScreen)

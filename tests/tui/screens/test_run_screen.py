@@ -158,7 +158,7 @@ async def test_J7_quitting_suspends_the_run_and_leaves_when_it_has_ended() -> No
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals here")
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 async def test_J7_a_signal_suspends_the_run_and_leaves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("handrail_tui.program._let_the_terminal_go", lambda: None)
+    monkeypatch.setattr("handrail_tui.program._detach_terminal", lambda: None)
     session = FakeSession()
     app = start(session)
     async with app.run_test(size=(122, 40)) as pilot:

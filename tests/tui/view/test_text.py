@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from handrail.clock import EPOCH
 from handrail_tui.view.text import (
     Cleaner,
     Tail,
@@ -16,7 +17,9 @@ from handrail_tui.view.text import (
     countdown,
     cut,
     cut_lines,
+    local_time,
     one_line,
+    remaining,
     reveal,
     seconds,
 )
@@ -146,3 +149,27 @@ def test_numbers_read_well() -> None:
         "1:02:31",
     ]
     assert [countdown(s) for s in (-3, 41, 725)] == ["0:00", "0:41", "12:05"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "words"),
+    [
+        (EPOCH + 60, "12:01:00"),
+        (EPOCH + 11 * 3600, "23:00:00"),
+        (EPOCH + 25 * 3600, "06 Jan 13:00:00"),
+        (EPOCH + 10 * 86400, "15 Jan 12:00:00"),
+    ],
+)
+def test_a_moment_says_its_day_where_it_is_not_today(moment: float, words: str) -> None:
+    assert local_time(moment, EPOCH) == words
+
+
+def test_long_countdowns_keep_their_hours() -> None:
+    assert [remaining(s) for s in (0, 0.2, 59.9, 2287, 93_600, -3)] == [
+        "0:00:00",
+        "0:00:01",
+        "0:01:00",
+        "0:38:07",
+        "26:00:00",
+        "0:00:00",
+    ]

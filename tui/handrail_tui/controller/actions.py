@@ -22,7 +22,8 @@ class Action:
 
     `title` lists it in the command palette, where `palette_args` are its arguments. `slash` is its slash command,
     `argument` a hint at what that takes, `choices` all that the argument may be, each with its help; `each` lists
-    every choice in the palette. `help` explains it in the palette and in the list of slash commands.
+    every choice in the palette, `at_home` makes the command work on the home screen too. `help` explains it in the
+    palette and in the list of slash commands.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Action:
     argument: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
     each: bool = False
+    at_home: bool = False
 
     @property
     def scope(self) -> str:
@@ -76,6 +78,7 @@ _RUN = (
     Action(
         "run.model",
         slash="model",
+        at_home=True,
         argument="[provider/name]",
         help="change the model, from the next request on",
     ),
@@ -155,7 +158,7 @@ _RUN = (
         help="each decision with its evidence",
     ),
     Action("run.thinking", "ctrl+t", "thinking", place=4, title="Thinking", help="open or fold all thinking"),
-    Action("run.theme", slash="theme", argument="[name]", help="choose the colours"),
+    Action("run.theme", slash="theme", at_home=True, argument="[name]", help="choose the colours"),
     Action(
         "run.export",
         slash="export",
@@ -171,6 +174,7 @@ _RUN = (
         display="?",
         title="Help",
         slash="help",
+        at_home=True,
         help="keys and commands",
     ),
     Action(
@@ -180,6 +184,7 @@ _RUN = (
         place=6,
         title="Quit",
         slash="quit",
+        at_home=True,
         help="leave; the run can be resumed",
     ),
     Action("run.palette", "ctrl+p", "palette", place=2),
@@ -321,6 +326,9 @@ ACTIONS: Final = (
 )
 SLASH: Final[dict[str, Action]] = {action.slash: action for action in ACTIONS if action.slash}
 """The slash commands by name, in the order in which they are listed."""
+
+HOME_SLASH: Final = tuple(name for name, action in SLASH.items() if action.at_home)
+"""The slash commands of the home screen."""
 
 
 def in_scope(scope: str) -> list[Action]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from handrail.errors import ConfigError
@@ -367,8 +368,6 @@ class RunController:
 
     def act_export(self, args: str) -> str:
         """Write the session to a file in its folder."""
-        from pathlib import Path
-
         from handrail.session.store import Store
         from handrail_tui.controller import stored_sessions
 

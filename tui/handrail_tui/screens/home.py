@@ -21,6 +21,7 @@ from handrail.errors import ConfigError
 from handrail.session.store import Store
 from handrail.session.summary import SessionSummary
 from handrail_tui.controller import stored_sessions
+from handrail_tui.controller.actions import HOME_SLASH
 from handrail_tui.controller.destinations import (
     Destination,
     OpenDemos,
@@ -44,7 +45,6 @@ from handrail_tui.widgets.session_list import SessionList
 from handrail_tui.widgets.transcript_rows import beside, styled
 
 _LOOK_AGAIN_S: Final = 10.0
-_COMMANDS: Final = ("model", "theme", "help", "quit")
 
 
 class HomeScreen(Screen[None]):
@@ -79,7 +79,7 @@ class HomeScreen(Screen[None]):
         yield Static(id="home--detail")
         yield Question()
         yield Static(id="home--note")
-        yield Composer(self._folder, lone={"question_mark": "screen.help"}, commands=_COMMANDS)
+        yield Composer(self._folder, lone={"question_mark": "screen.help"}, commands=HOME_SLASH)
         yield KeyLine(self)
 
     def on_mount(self) -> None:
@@ -321,7 +321,7 @@ class HomeScreen(Screen[None]):
 
     def action_help(self) -> None:
         """The keys of what has focus, and the commands."""
-        self.post_message(Navigate(OpenHelp(_COMMANDS)))
+        self.post_message(Navigate(OpenHelp(HOME_SLASH)))
 
     def action_quit(self) -> None:
         """Leave."""
@@ -347,7 +347,7 @@ def _named(summary: SessionSummary) -> str:
 
 def _told(summary: SessionSummary, now: float) -> Content:
     """All that the list knows of a session."""
-    facts = [
+    details = [
         summary.id,
         one_line(summary.model, 60),
         one_line(short_path(Path(summary.cwd)), 60) if summary.cwd else "",
@@ -358,4 +358,4 @@ def _told(summary: SessionSummary, now: float) -> Content:
     first = styled((one_line(summary.title, 200) or "(no prompt)", "bold $foreground"))
     if summary.needs:
         first = styled(("asks: ", "$needs-you"), (one_line(summary.needs, 300), "$foreground"))
-    return first + "\n" + styled(("  ·  ".join(fact for fact in facts if fact), "$dim"))
+    return first + "\n" + styled(("  ·  ".join(detail for detail in details if detail), "$dim"))

@@ -12,7 +12,7 @@ from handrail_tui.widgets._completion import Completion
 
 
 class CompletionList(OptionList, can_focus=False):
-    """Offers, the chosen one marked. The composer moves the mark; a click chooses too."""
+    """Offers, one of them marked. The composer moves the mark; a click chooses too."""
 
     def __init__(self) -> None:
         super().__init__(classes="-empty", markup=False, compact=True)
@@ -23,7 +23,7 @@ class CompletionList(OptionList, can_focus=False):
         return bool(self.offers)
 
     @property
-    def chosen(self) -> Completion | None:
+    def marked(self) -> Completion | None:
         """The marked offer."""
         return self.offers[self.highlighted] if self.offers and self.highlighted is not None else None
 

@@ -152,7 +152,7 @@ class ComposerInput(TextArea):
     # Actions ------------------------------------------------------------------------------------------------
 
     def action_send(self) -> None:
-        offer = self._composer.completions.chosen
+        offer = self._composer.completions.marked
         if offer is not None:
             self._composer.accept(offer, send=True)
         else:
@@ -170,7 +170,7 @@ class ComposerInput(TextArea):
         self.type_character("\n")
 
     def action_tab(self) -> None:
-        offer = self._composer.completions.chosen
+        offer = self._composer.completions.marked
         if offer is not None:
             self._composer.accept(offer)
         else:

@@ -230,7 +230,7 @@ class Composer(Vertical):
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.completions.highlighted = event.option_index
-        if offer := self.completions.chosen:
+        if offer := self.completions.marked:
             self.accept(offer)
         self.input.focus()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from textual.content import Content
 from textual.widget import Widget
@@ -39,10 +39,6 @@ _OUTCOMES: Final = {
 }
 _LABEL: Final = 13
 
-Fact: TypeAlias = (
-    "tuple[Literal['turn', 'submissions', 'continued', 'resumed', 'tokens', 'deadline'], Content]"
-)
-
 
 def status_word(view: ViewState, now: float, stopping: bool) -> tuple[str, str]:
     """The one word for what happens, and its colour."""
@@ -55,7 +51,7 @@ def status_word(view: ViewState, now: float, stopping: bool) -> tuple[str, str]:
     return _WORDS[view.phase]
 
 
-class _Facts(Widget):
+class _StatusWidget(Widget):
     """Draws itself from the state and the clock; `refresh` is all that a change asks for."""
 
     def __init__(self, view: ViewState, clock: Clock, *, id: str | None = None) -> None:
@@ -64,7 +60,7 @@ class _Facts(Widget):
         self.stopping = False
 
 
-class StatusColumn(_Facts):
+class StatusColumn(_StatusWidget):
     """The column: state, bounds, decisions, queue."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
@@ -114,7 +110,7 @@ class StatusColumn(_Facts):
         return [line.truncate(width, ellipsis=True) for line in lines]
 
 
-class StatusLine(_Facts):
+class StatusLine(_StatusWidget):
     """The same figures on one line, the least needed ones dropped first."""
 
     DEFAULT_CSS = "StatusLine { height: 1; width: 1fr; background: $panel; padding: 0 2; }"

@@ -14,17 +14,12 @@ from textual.widgets import Input
 from handrail_tui.view.text import clean_for_terminal
 from handrail_tui.widgets._key_order import obey
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.transcript_rows import bar
 
 
 def styled(text: str, style: str = "") -> Content:
     """`text` as content: whatever stands in it is text, never markup."""
     return Content.styled(text, style) if style else Content(text)
-
-
-def bar(width: int, share: float, style: str) -> Content:
-    """A bar of `width` cells with `share` (0 to 1) of it done. Done is heavy, the rest light."""
-    done = round(width * min(1.0, max(0.0, share)))
-    return styled("━" * done, style) + styled("─" * (width - done), "$line")
 
 
 class Countdown(Widget):
