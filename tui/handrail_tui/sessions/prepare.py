@@ -99,7 +99,7 @@ def prepare(
     output = load_output(options.schema, Path.cwd()) if options.schema else None
     shape = OutputSpec.named(options.schema, Path.cwd()) if options.schema else None
     builder = SessionBuilder.load(loaded, cwd, RealClock())
-    writer = _new_journal(builder.clock, SessionSpec.by(chosen, builder.resolved.model.name, cwd, shape))
+    writer = new_journal(builder.clock, SessionSpec.by(chosen, builder.resolved.model.name, cwd, shape))
     try:
         session = builder.build(
             writer, bounds=bounds, recovery=chosen.recovery, output=output, attended=attended
@@ -116,7 +116,7 @@ def begin_with(session: Session, task: Task) -> Begin:
     return lambda: session.run(task.prompt, context=task.context)
 
 
-def _new_journal(clock: Clock, spec: SessionSpec) -> JournalWriter:
+def new_journal(clock: Clock, spec: SessionSpec) -> JournalWriter:
     """The journal of a new session. Raises ConfigError."""
     from handrail.session.journal import JournalError
     from handrail.session.store import Store
