@@ -1,26 +1,24 @@
-"""Handrail: a bounded agent loop, recovery that can be seen, people in the loop.
+"""Handrail: a bounded agent loop with visible recovery and a person in the loop.
 
-`step` gives text in, a schema-valid value out; `Session` runs a task under a person's eyes.
-What is exported here is imported when it is first used, so that `import handrail` costs nothing.
+`step` turns a prompt into a schema-valid value; `Session` runs a task that a person supervises.
+Every name is imported when it is first used, so that `import handrail` is nearly free.
 """
-
-import sys
 
 from handrail._version import __version__
 
-# Read by type checkers as True. The real one would import `typing` for everybody.
+# Type checkers read this as True. The constant of `typing` would cost every program its import.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from handrail import events as events
     from handrail import messages as messages
+    from handrail._step import StepFailed as StepFailed
+    from handrail._step import step as step
+    from handrail._step import step_sync as step_sync
     from handrail.errors import ConfigError as ConfigError
     from handrail.policy import NO_RECOVERY as NO_RECOVERY
     from handrail.policy import Bounds as Bounds
     from handrail.policy import RecoveryPolicy as RecoveryPolicy
     from handrail.session import Session as Session
-    from handrail.step import StepFailed as StepFailed
-    from handrail.step import step as step
-    from handrail.step import step_sync as step_sync
     from handrail.tools import Tool as Tool
     from handrail.tools import ToolContext as ToolContext
     from handrail.tools import ToolError as ToolError
@@ -34,7 +32,7 @@ _HOMES = {
     "NO_RECOVERY": "policy",
     "RecoveryPolicy": "policy",
     "Session": "session",
-    "StepFailed": "step",
+    "StepFailed": "_step",
     "Tool": "tools",
     "ToolContext": "tools",
     "ToolError": "tools",
@@ -42,8 +40,8 @@ _HOMES = {
     "builtin_tools": "tools",
     "events": "",
     "messages": "",
-    "step": "step",
-    "step_sync": "step",
+    "step": "_step",
+    "step_sync": "_step",
     "tool": "tools",
 }
 
@@ -82,13 +80,3 @@ def __getattr__(name: str) -> object:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _Package(type(sys)):  # type: ignore[misc]  # ModuleType, without importing `types`
-    def __setattr__(self, name: str, value: object) -> None:
-        # Importing the submodule `handrail.step` must not hide the function of that name.
-        if not (name == "step" and isinstance(value, type(sys))):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

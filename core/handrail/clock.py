@@ -1,8 +1,8 @@
-"""Time, handed in (house law 3). Nothing else in the library reads the wall clock or sleeps.
+"""Clocks (house law 3). Nothing else in the library reads the wall clock or sleeps.
 
 `now()` is the moment in seconds since the epoch (UTC); every wait is given as a moment or in seconds of this
 clock. Four clocks: `RealClock`, `ScaledClock` for demos, `VirtualClock` that jumps when nothing else can
-happen, and `ManualClock` that a test turns by hand.
+happen, and `ManualClock` that a test advances.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def to_rfc3339(moment: float) -> str:
 
 
 def from_rfc3339(value: Any) -> Any:
-    """Seconds since the epoch from RFC 3339 text; other values pass, for the validator behind this one."""
+    """Seconds since the epoch from RFC 3339 text; other values pass, for the next validator."""
     if isinstance(value, str):
         return datetime.fromisoformat(value).timestamp()
     return value
@@ -41,13 +41,13 @@ _NOTHING = nullcontext()
 
 
 class Timer(Protocol):
-    """A callback that is due; `cancel()` takes it back."""
+    """A scheduled callback. `cancel()` revokes it."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(ABC):
-    """What a run needs of time."""
+    """The time as a run sees it."""
 
     @abstractmethod
     def now(self) -> float:
@@ -71,7 +71,7 @@ class Clock(ABC):
             timer.cancel()
 
     def _wake_at(self, when: float, callback: Callable[[], object]) -> Timer:
-        """The timer of a sleep: a clock may treat what is waited for otherwise than an alarm."""
+        """The timer of a sleep. A clock may treat it differently from other timers."""
         return self.call_at(when, callback)
 
     async def sleep(self, seconds: float) -> None:
@@ -79,17 +79,17 @@ class Clock(ABC):
         await self.sleep_until(self.now() + seconds)
 
     def busy(self) -> AbstractContextManager[None]:
-        """Say that something real (a process, a socket, a thread) is pending: a virtual clock holds still."""
+        """Mark something real (a process, a socket, a thread) as pending: a virtual clock then stands still."""
         return _NOTHING
 
     async def in_thread(self, call: Callable[[], T]) -> T:
-        """Run the blocking `call` in a thread, announced as busy."""
+        """Run the blocking `call` in a thread, marked as busy."""
         with self.busy():
             return await asyncio.to_thread(call)
 
 
 class RealClock(Clock):
-    """The machine's clock. Long waits are kept by the wall clock, so that a laptop that slept wakes up on time."""
+    """The machine's clock. Long waits follow the wall clock, so that they end on time after a laptop has slept."""
 
     LONGEST_NAP = 20.0
 
@@ -120,8 +120,8 @@ class _RealTimer:
 class ScaledClock(Clock):
     """A clock for demos: `speed` times as fast, and no wait takes more than `longest` seconds of real time.
 
-    While a long wait is under way the clock runs faster still, so that a countdown is seen to run down. Only what is
-    waited for does that, not an alarm that is set for the case that something takes too long.
+    During a long wait the clock runs even faster, so that its countdown is visible. Only sleeps have this effect, not
+    timeouts.
     """
 
     def __init__(self, speed: float = 1.0, longest: float = 10.0, start: float = EPOCH) -> None:
@@ -136,7 +136,7 @@ class ScaledClock(Clock):
         return self._seen
 
     def _land(self, when: float) -> None:
-        """A wait is over: the clock shows its end, not where it ran to while the machine was late."""
+        """A wait is over: set the clock to its end, even if the machine was late."""
         self._base, self._real = max(self._seen, when), time.monotonic()
 
     def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
@@ -146,7 +146,7 @@ class ScaledClock(Clock):
         return _ScaledTimer(self, when, callback, waited_for=True)
 
     def _rebase(self) -> None:
-        """Choose the rate that the longest wait under way asks for, from this moment on."""
+        """From now on, run at the rate that the longest current wait needs."""
         self._base, self._real = self.now(), time.monotonic()
         self._rate = max([self._speed, *(t.rate for t in self._timers)])
         for timer in self._timers:
@@ -201,17 +201,17 @@ class ManualClock(Clock):
 
     @property
     def next_due(self) -> float | None:
-        """The moment of the earliest timer that was not cancelled."""
+        """The time of the earliest timer that was not cancelled."""
         while self._timers and self._timers[0][2].cancelled:
             heapq.heappop(self._timers)
         return self._timers[0][0] if self._timers else None
 
     def advance(self, seconds: float) -> None:
-        """Move the clock by `seconds`, calling what falls due on the way, in order."""
+        """Move the clock by `seconds`, calling the timers that fall due, in order."""
         self.advance_to(self._now + seconds)
 
     def advance_to(self, when: float) -> None:
-        """Move the clock to the moment `when`, calling what falls due on the way, in order."""
+        """Move the clock to the moment `when`, calling the timers that fall due, in order."""
         while (due := self.next_due) is not None and due <= when:
             self._fire_next()
         self._now = max(self._now, when)
@@ -238,7 +238,7 @@ class _HeapTimer:
 class VirtualClock(ManualClock):
     """A clock that jumps to the next timer as soon as nothing else can happen.
 
-    Nothing can happen when the event loop has no callback ready and nothing real was announced with `busy`.
+    Nothing can happen when the event loop has no callback ready and nothing real was marked with `busy`.
     So a five-hour wait takes a millisecond, and a run with a real process takes as long as the process.
     """
 
@@ -271,7 +271,7 @@ class VirtualClock(ManualClock):
         if self._real or self.next_due is None:
             return  # `busy` looks again when it ends, `call_at` when there is a timer
         loop = asyncio.get_running_loop()
-        # A loop that hides its ready queue is taken as idle after each round: still ordered, less patient.
+        # A loop without a visible ready queue counts as idle after each round: the order of timers is still right.
         if getattr(loop, "_ready", None):
             self._watch()
             return

@@ -1,4 +1,4 @@
-"""Errors that a person can mend, and the nearest right name for a wrong one."""
+"""Errors that a person can fix, and suggestions for misspelt names."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Iterable
 
 
 class ConfigError(Exception):
-    """Something that a person set is wrong or missing: a setting, a flag, a key, a file, a scenario.
+    """Something a person provided is wrong or missing: a setting, a flag, a key, a file, a scenario.
 
-    The message is for that person: what is wrong, where it stands, what to do. It is shown without a
+    The message tells that person what is wrong, where, and what to do. It is shown without a
     traceback and the program ends with exit code 2.
     """
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` Did you mean 'run'?` for the known name nearest to `word`, else a sentence with all of them."""
+    """` Did you mean 'run'?` for the known name nearest to `word`, or a sentence with all of them."""
     import difflib
 
     names = sorted(known)

@@ -1,6 +1,6 @@
-"""The instructions in force: the system prompt, the project's own, and where the run works.
+"""The instructions for the model: the system prompt, the project's own, and where the run works.
 
-They are shown to the person and stand in `run_started`: nothing is told to a model that a person cannot read.
+They are shown to the person and are part of `run_started`: a person can read everything the model is told.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from handrail._toml import short_path
 from handrail.errors import ConfigError
 from handrail.events import Instruction
 from handrail.messages import clean
+from handrail.toml import short_path
 from handrail.trust import up_to_root
 
 PROJECT_FILES: Final = ("AGENTS.md",)
 LONGEST: Final = 100_000
-"""Characters of one file that count; a longer one is refused rather than cut."""
+"""The longest instruction file in characters. A longer one is refused rather than cut."""
 
 
 def system_prompt() -> Instruction:
-    """Our system prompt: `handrail/prompts/system.md`."""
+    """Handrail's system prompt: `handrail/prompts/system.md`."""
     text = (files("handrail") / "prompts" / "system.md").read_text("utf-8")
     return Instruction("handrail/prompts/system.md", text.strip())
 
@@ -35,7 +35,7 @@ def find(cwd: Path) -> list[Path]:
 
 
 def load(cwd: Path, *, trusted: bool, system: Path | None = None) -> tuple[Instruction, ...]:
-    """The instructions for a run in `cwd`. `system` is a file that stands in the place of our prompt.
+    """The instructions for a run in `cwd`. `system` is a file that replaces our prompt.
 
     Project files count only when the folder is `trusted`. ConfigError: a file cannot be read.
     """
@@ -45,7 +45,7 @@ def load(cwd: Path, *, trusted: bool, system: Path | None = None) -> tuple[Instr
 
 
 def joined(instructions: Sequence[Instruction]) -> str:
-    """What the model gets: each text under a line that says where it stands, but for the first one."""
+    """The text for the model: each instruction under a line with its source, except the first one."""
     first, *rest = instructions or (Instruction("", ""),)
     return "\n\n".join([first.text, *(f"# From {one.path}\n\n{one.text}" for one in rest)]).strip()
 

@@ -1,4 +1,4 @@
-"""Keys never leave the program: their values are masked in every event, also across pieces (rule J5)."""
+"""API keys never leave the program: their values are masked in every event, even across pieces (rule J5)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 MASK = "[masked]"
-"""What a person, the journal and the model see instead of a known key. Text that holds it is never written to
-a file: it would put the mask in the place of the secret."""
+"""What the person, the journal and the model see instead of a known key. Text that contains it is never written to
+a file, since it would replace the secret by the mask."""
 
 SHORTEST = 8
-"""Shorter values are left alone: a key of `test` would mask half the words of a run."""
+"""Shorter values are not masked: a key of `test` would mask half the words of a run."""
 
 _KEY_NAME = re.compile(
     r"(^|_)(API_?KEY|API_?TOKEN|AUTH_TOKEN|ACCESS_TOKEN|SECRET_KEY|SECRET_ACCESS_KEY|SESSION_TOKEN)$"
@@ -47,11 +47,11 @@ def key_values(environ: Mapping[str, str]) -> list[str]:
 
 
 class Masker:
-    """Puts `MASK` in the place of `values` wherever they stand in text, as they are or escaped as in JSON."""
+    """Replaces `values` by `MASK` wherever they occur in text, plain or escaped as in JSON."""
 
     def __init__(self, values: Iterable[str]) -> None:
         kept = {v for v in values if len(v) >= SHORTEST}
-        # The longest first: of two values that begin alike the whole of the longer one must go.
+        # Longest first: if two values start alike, the longer one must be masked whole.
         self._forms = sorted({form for v in kept for form in _forms(v)}, key=lambda f: (-len(f), f))
         self._pattern = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
         self._firsts = frozenset(form[0] for form in self._forms)
@@ -66,7 +66,7 @@ class Masker:
     def masked(self, value: T) -> T:
         """`value` with all its text masked: an event, a message, or what is in a list, tuple or dict.
 
-        What holds none of the values comes back as it is, the very same object.
+        An object without any of the values is returned itself.
         """
         return self._masked(value) if self._pattern is not None else value
 
@@ -92,7 +92,7 @@ class Masker:
         return made if made != value else value
 
     def _first(self, text: str, start: int) -> tuple[int, int] | None:
-        """Where the first value from `start` on begins and ends."""
+        """The start and end of the first value at or after `start`."""
         match = self._pattern.search(text, start) if self._pattern is not None else None
         return match.span() if match else None
 
@@ -109,9 +109,9 @@ class Masker:
 
 
 class MaskStream:
-    """Masks text that comes in pieces: what may be the beginning of a value is held back until it is known.
+    """Masks text that comes in pieces. Text that may be the start of a value is held back until that is clear.
 
-    All that `feed` and `flush` return, joined, is what `mask` makes of all that was fed, joined.
+    Joined, the results of `feed` and `flush` equal `mask` of everything that was fed.
     """
 
     def __init__(self, masker: Masker) -> None:
@@ -135,12 +135,12 @@ class MaskStream:
         return "".join(out)
 
     def flush(self) -> str:
-        """The text that was held back: nothing more comes."""
+        """Return the text that was held back. Call it at the end."""
         held, self._held = self._held, ""
         return self._masker.mask(held)
 
 
 def _forms(value: str) -> set[str]:
-    """A value as it stands in text, and escaped as JSON may write it."""
+    """A value as plain text, and as JSON may escape it."""
     plain, ascii_only = json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(value)[1:-1]
     return {form for f in (value, plain, ascii_only) for form in (f, f.replace("/", "\\/"))}

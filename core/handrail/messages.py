@@ -1,7 +1,7 @@
-"""What is said: content blocks, messages, stop reasons, usage, and a failure as plain data.
+"""Messages: content blocks, messages, stop reasons, usage, and a failure as plain data.
 
-Everything here is frozen: a message that was said is never changed (rule J1 starts here). The shapes
-are the ones that `--json` prints and the journal keeps.
+Everything here is frozen: a message never changes (rule J1 starts here). `--json` prints and the journal stores
+these same fields.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Thinking:
-    """Reasoning of a model.
+    """A model's reasoning.
 
     `text` is what a person may read. `signature` is opaque to everyone but the model that made it and is
-    replayed to that model only. `redacted` holds the provider's encrypted form of thinking nobody can read.
+    replayed to that model only. `redacted` holds the provider's encrypted form of hidden reasoning.
     """
 
     text: str = ""
@@ -48,7 +48,7 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """One call that a reply asks for.
+    """One tool call of a reply.
 
     `arguments` is the parsed object, `{}` when `raw` (the JSON text as the model wrote it) does not parse
     to an object; then `error` says why (rule L4). A call with an `error` is never executed.
@@ -98,7 +98,7 @@ class Usage:
 class Failure:
     """A failed model call as plain data (rule K1). Header names are lower case; none holds a key (rule J5).
 
-    `text` is the body, or the words of the error where there was no body.
+    `text` is the response body, or the error message if there was no body.
     """
 
     text: str
@@ -110,7 +110,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class UserMessage:
-    """A message of role user. `origin` tells a person's words from ours (checkpoint, summary, note)."""
+    """A message of role user. `origin` distinguishes a person's words from ours (checkpoint, summary, note)."""
 
     content: tuple[Content, ...]
     origin: Origin = "person"
@@ -152,7 +152,7 @@ class AssistantMessage:
 
 @dataclass(frozen=True, slots=True)
 class ToolMessage:
-    """The result of one call. It stands directly behind the reply that asked, in call order (rule L5)."""
+    """The result of one call. It follows directly after the reply with the call, in call order (rule L5)."""
 
     call_id: str
     name: str
@@ -174,7 +174,7 @@ def text_of(content: Iterable[object]) -> str:
 
 
 def clean(text: str) -> str:
-    """`text` without lone surrogates and NUL, each replaced by U+FFFD (rule L11). Applied where text enters."""
+    """`text` without lone surrogates and NUL, each replaced by U+FFFD (rule L11). Applied to all text that enters."""
     if text.isascii():
         return text.replace("\0", "�") if "\0" in text else text
     try:

@@ -1,4 +1,4 @@
-"""Every number of a run, validated: bounds of the loop and the policy of recovery.
+"""The numbers of a run, validated: the bounds of the loop and the recovery policy.
 
 An invalid number is refused when it is set, before anything is spent (rules L2, R11).
 """
@@ -20,7 +20,7 @@ def parse_duration(text: str) -> float:
         return float(word)
     match = _PARTS.fullmatch(word)
     if not word or match is None:
-        raise ValueError(f"'{text}' is no duration: write 30m, 6h, 1h30m, or a number of seconds")
+        raise ValueError(f"'{text}' is not a duration: write 30m, 6h, 1h30m, or a number of seconds")
     days, hours, minutes, seconds = (float(part or 0) for part in match.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
@@ -39,7 +39,7 @@ class Bounds(_Policy):
     """How far a run may go (rules L1 to L3). None: that bound is off.
 
     `max_turns` counts requests, `max_attempts` invalid submissions, `deadline_s` seconds of wall clock without waits
-    for limits and people, `max_total_tokens` all tokens cached ones included, `max_cost` US dollars.
+    for limits and people, `max_total_tokens` all tokens including cached ones, `max_cost` US dollars.
     """
 
     max_turns: Annotated[int, Field(gt=0)] = 50
@@ -55,9 +55,9 @@ class RecoveryPolicy(_Policy):
     `max_resumes` is the allowance of continues and resumes together for one user request (R11; "unlimited" lifts it),
     `stream_retries` that of resumes among them; `retries` and `retry_base_s` are the fast retries (R4: base, twice,
     four times); `resume_delays_s` the staged delays (the last one repeats); `checkpoint_max_chars` the quoted code
-    points (R9, 0: no checkpoint); `max_wait_s` the longest wait for a limit (U5, 0: never wait); `poll_s` and
-    `max_polls` polling without guidance, `poll_window_s` its fence (U3); `hard_cap` the requests of recovery in one
-    unbroken failure (R11).
+    points (R9, 0: no checkpoint); `max_wait_s` the longest wait for a limit (U5, 0: never wait); `poll_s`,
+    `max_polls` and `poll_window_s` the interval, number and total time of polls without guidance (U3); `hard_cap` the
+    requests of recovery in one unbroken failure (R11).
     """
 
     enabled: bool = True

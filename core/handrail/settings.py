@@ -1,8 +1,8 @@
 """Settings: one typed model, filled from files, the environment and flags, in that order.
 
-A wrong key or value names the file, the line and the nearest right key. A project's own file may choose how a
-run looks and how far it goes; what could act in a person's name (tools, keys, approvals, servers, commands)
-counts only once the folder is trusted.
+An error names the file, the line and the nearest valid key. A project's own file may set the looks and the bounds of
+a run; settings that act on a person's behalf (tools, keys, approvals, servers, commands) only count once the folder
+is trusted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,95 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_orig
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from handrail._toml import line_of, read_toml, short_path
 from handrail.errors import ConfigError, did_you_mean
 from handrail.policy import Approve, Bounds, Effort, RecoveryPolicy, parse_duration
+from handrail.toml import line_of, read_toml, short_path
 from handrail.trust import is_trusted, up_to_root
 
+Api: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic"]
+Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
+
+PROJECT_FILE: Final = ".handrail.toml"
+NEEDS_TRUST: Final = frozenset(
+    {"api", "approve", "base_url", "hooks", "keys", "models", "providers", "system", "tools"}
+)
+NEVER_FROM_A_PROJECT: Final = frozenset({"trusted"})
+
+
+class _Settings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class PriceSettings(_Settings):
+    """US dollars per million tokens."""
+
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    cache_read: Annotated[float, Field(ge=0)] = 0.0
+    cache_write: Annotated[float, Field(ge=0)] = 0.0
+
+
+class ModelSettings(_Settings):
+    """A person's own data about a model. Sizes are in tokens."""
+
+    window: Annotated[int, Field(gt=0)] | None = None
+    max_output: Annotated[int, Field(gt=0)] | None = None
+    price: PriceSettings | None = None
+    images: bool | None = None
+
+
+class ProviderSettings(_Settings):
+    """A user-defined provider, or changes to a built-in one.
+
+    `key` is the key itself, a command that prints it when it begins with `!`, or an entry of the system's keyring when
+    it begins with `keyring:`; `key_env` names a variable.
+    """
+
+    base_url: str | None = None
+    api: Api | None = None
+    key: str | None = None
+    key_env: str | None = None
+    default_model: str | None = None
+    headers: dict[str, str] = Field(default_factory=dict)
+
+
+class Hooks(_Settings):
+    """Shell commands to execute when a run needs a person, waits, or ends."""
+
+    on_needs_you: str | None = None
+    on_wait: str | None = None
+    on_finish: str | None = None
+
+
+class Settings(_Settings):
+    """Everything that can be set. Each field has a default, so that an empty file is valid.
+
+    `models` is keyed by `provider/name`; `keys` maps the id of an action to the keys for it, comma-separated;
+    `system` is a file that replaces the system prompt; `trusted` lists folders whose instructions count.
+    """
+
+    model: str | None = None
+    api: Api | None = None
+    base_url: str | None = None
+    max_output: Annotated[int, Field(gt=0)] | None = None
+    effort: Effort | None = None
+    approve: Approve | None = None
+    tools: Names | None = None
+    system: str | None = None
+    theme: str | None = None
+    bounds: Bounds = Field(default_factory=Bounds)
+    recovery: RecoveryPolicy = Field(default_factory=RecoveryPolicy)
+    hooks: Hooks = Field(default_factory=Hooks)
+    keys: dict[str, str] = Field(default_factory=dict)
+    providers: dict[str, ProviderSettings] = Field(default_factory=dict)
+    models: dict[str, ModelSettings] = Field(default_factory=dict)
+    trusted: Names = ()
+
+
+# Variables of the environment ---------------------------------------------------------------------------
+
 OTHERS: Final = frozenset({"HANDRAIL_API_KEY", "HANDRAIL_DEBUG"})
-"""Variables of ours that are no settings."""
+"""Variables of Handrail that are not settings."""
 
 _TABLES: Final = ("bounds", "recovery")
 _TRUE: Final = frozenset({"1", "true", "yes", "on"})
@@ -39,14 +121,14 @@ def variable(path: tuple[str, ...]) -> str:
 
 
 def variables(settings: type[BaseModel]) -> dict[str, tuple[str, ...]]:
-    """Each variable and the key that it stands for. Tables with free keys have none."""
+    """Each variable and the key that it sets. Tables with free keys have no variables."""
     return {variable(path): path for path, _ in _fields(settings)}
 
 
 def from_environment(env: Mapping[str, str], settings: type[BaseModel]) -> dict[str, Any]:
-    """What the variables in `env` say, nested by key. An empty one says nothing.
+    """The settings in the variables of `env`, nested by key. Empty variables are ignored.
 
-    Raises ConfigError for a name that is nearly one of ours; other names are somebody else's.
+    Raises ConfigError for a name that looks like a misspelt setting; other names are ignored.
     """
     fields = {variable(path): (path, annotation) for path, annotation in _fields(settings)}
     data: dict[str, Any] = {}
@@ -73,7 +155,7 @@ def _fields(settings: type[BaseModel]) -> Iterator[tuple[tuple[str, ...], Any]]:
 
 
 def _value(text: str, annotation: Any) -> Any:
-    """A variable's text as the value that a file would hold; what does not fit stays text, to be refused."""
+    """A variable's text as the value a file would hold. What does not fit stays text and is refused later."""
     word = text.strip()
     kinds = str(annotation)
     if annotation is bool:
@@ -94,96 +176,19 @@ def _number(word: str) -> Any:
     return word
 
 
-Api: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic"]
-Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
-
-PROJECT_FILE: Final = ".handrail.toml"
-NEEDS_TRUST: Final = frozenset(
-    {"api", "approve", "base_url", "hooks", "keys", "models", "providers", "system", "tools"}
-)
-NEVER_FROM_A_PROJECT: Final = frozenset({"trusted"})
-
-
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class PriceSettings(_Settings):
-    """US dollars for a million tokens."""
-
-    input: Annotated[float, Field(ge=0)]
-    output: Annotated[float, Field(ge=0)]
-    cache_read: Annotated[float, Field(ge=0)] = 0.0
-    cache_write: Annotated[float, Field(ge=0)] = 0.0
-
-
-class ModelSettings(_Settings):
-    """What a person knows of a model better than we do. Sizes are in tokens."""
-
-    window: Annotated[int, Field(gt=0)] | None = None
-    max_output: Annotated[int, Field(gt=0)] | None = None
-    price: PriceSettings | None = None
-    images: bool | None = None
-
-
-class ProviderSettings(_Settings):
-    """A provider of one's own, or changes to a built-in one.
-
-    `key` is the key itself, a command that prints it when it begins with `!`, or an entry of the system's keyring when
-    it begins with `keyring:`; `key_env` names a variable.
-    """
-
-    base_url: str | None = None
-    api: Api | None = None
-    key: str | None = None
-    key_env: str | None = None
-    default_model: str | None = None
-    headers: dict[str, str] = Field(default_factory=dict)
-
-
-class Hooks(_Settings):
-    """Shell commands that are run when a run needs a person, waits, or ends."""
-
-    on_needs_you: str | None = None
-    on_wait: str | None = None
-    on_finish: str | None = None
-
-
-class Settings(_Settings):
-    """Everything that can be set. Each field has a default, so that an empty file is a good file.
-
-    `models` is keyed by `provider/name`; `keys` maps the id of an action to the keys for it, comma-separated;
-    `system` is a file that replaces the system prompt; `trusted` lists folders whose instructions count.
-    """
-
-    model: str | None = None
-    api: Api | None = None
-    base_url: str | None = None
-    max_output: Annotated[int, Field(gt=0)] | None = None
-    effort: Effort | None = None
-    approve: Approve | None = None
-    tools: Names | None = None
-    system: str | None = None
-    theme: str | None = None
-    bounds: Bounds = Field(default_factory=Bounds)
-    recovery: RecoveryPolicy = Field(default_factory=RecoveryPolicy)
-    hooks: Hooks = Field(default_factory=Hooks)
-    keys: dict[str, str] = Field(default_factory=dict)
-    providers: dict[str, ProviderSettings] = Field(default_factory=dict)
-    models: dict[str, ModelSettings] = Field(default_factory=dict)
-    trusted: Names = ()
+# Sources, and loading them ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """One place that settings came from. `text` is a file's text, None for the environment and flags."""
+class SettingsSource:
+    """One source of settings. `text` is a file's text, None for the environment and flags."""
 
     name: str
     data: dict[str, Any]
     text: str | None = None
 
     def place(self, path: tuple[str, ...]) -> str:
-        """Where `path` stands, to begin an error with: a file with its line, a variable, a flag."""
+        """Where `path` was set, as the start of an error message: a file with its line, a variable, a flag."""
         if self.text is not None:
             line = line_of(self.text, path)
             return f"{self.name}:{line}: '{'.'.join(path)}'" if line else f"{self.name}: '{'.'.join(path)}'"
@@ -194,16 +199,16 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
-    """The settings in force and where they came from. `held_back`: keys of an untrusted project's file."""
+class LoadedSettings:
+    """The effective settings and their sources. `held_back`: keys of an untrusted project's file."""
 
     settings: Settings
-    sources: tuple[Source, ...] = ()
+    sources: tuple[SettingsSource, ...] = ()
     held_back: tuple[str, ...] = ()
 
 
 def user_file() -> Path:
-    """The person's own settings file, whether or not it exists."""
+    """The user's own settings file, whether or not it exists."""
     return platformdirs.user_config_path("handrail", appauthor=False) / "config.toml"
 
 
@@ -214,10 +219,10 @@ def project_file(cwd: Path) -> Path | None:
 
 def load(
     cwd: Path, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
-) -> Loaded:
-    """The settings for a run in `cwd`: the person's file, the project's, variables, `flags` (nested by key).
+) -> LoadedSettings:
+    """The settings for a run in `cwd`: from the user's file, the project's, variables, and `flags` (nested by key).
 
-    Raises ConfigError that names each wrong key and value, with its place, of the first source that has one.
+    Raises ConfigError naming each wrong key and value, with its place, of the first source that has any.
     """
     sources = [_checked(_file(user_file()))]
     held_back: tuple[str, ...] = ()
@@ -227,27 +232,27 @@ def load(
         refused = NEVER_FROM_A_PROJECT if trusted else NEVER_FROM_A_PROJECT | NEEDS_TRUST
         held_back = tuple(sorted(refused & shared.data.keys()))
         kept = {key: value for key, value in shared.data.items() if key not in refused}
-        sources.append(Source(shared.name, kept, shared.text))
+        sources.append(SettingsSource(shared.name, kept, shared.text))
     variables = from_environment(os.environ if env is None else env, Settings)
-    sources.append(_checked(Source("environment", variables)))
-    sources.append(_checked(Source("command line", dict(flags or {}))))
+    sources.append(_checked(SettingsSource("environment", variables)))
+    sources.append(_checked(SettingsSource("command line", dict(flags or {}))))
     merged: dict[str, Any] = {}
     for source in sources:
         merged = _merge(merged, source.data)
     in_force = tuple(source for source in sources if source.data)
-    return Loaded(Settings.model_validate(merged), in_force, held_back)
+    return LoadedSettings(Settings.model_validate(merged), in_force, held_back)
 
 
-def _file(path: Path) -> Source:
+def _file(path: Path) -> SettingsSource:
     if not path.exists():
-        return Source(short_path(path), {}, "")
+        return SettingsSource(short_path(path), {}, "")
     data, text = read_toml(path)
-    return Source(short_path(path), data, text)
+    return SettingsSource(short_path(path), data, text)
 
 
-def _checked(source: Source) -> Source:
-    """`source` with durations as seconds. Each is checked alone, so that an error can name its place."""
-    source = Source(source.name, _durations(source.data), source.text)
+def _checked(source: SettingsSource) -> SettingsSource:
+    """`source` with durations in seconds. Each source is checked alone, so that an error can name its place."""
+    source = SettingsSource(source.name, _durations(source.data), source.text)
     try:
         Settings.model_validate(source.data)
     except ValidationError as error:
@@ -255,14 +260,14 @@ def _checked(source: Source) -> Source:
     return source
 
 
-def _explain(source: Source, error: ValidationError) -> Iterator[str]:
-    """A line for each key that is wrong; what the members of a union say is one line."""
+def _explain(source: SettingsSource, error: ValidationError) -> Iterator[str]:
+    """One line for each wrong key, with the errors of all members of a union."""
     wrong: dict[tuple[str, ...], list[str]] = {}
     for one in error.errors(include_url=False):
         path = _key_in(tuple(str(part) for part in one["loc"]))
         if one["type"] == "extra_forbidden":
             path = tuple(str(part) for part in one["loc"])
-            words = f"there is no such key.{did_you_mean(path[-1], _keys_of(path[:-1]))}"
+            words = f"there is no such setting.{did_you_mean(path[-1], _keys_of(path[:-1]))}"
         elif path[-1] in ("key", "headers"):
             words = f"{one['msg']}."
         else:
@@ -273,7 +278,7 @@ def _explain(source: Source, error: ValidationError) -> Iterator[str]:
 
 
 def _key_in(path: tuple[str, ...]) -> tuple[str, ...]:
-    """The key that a place in the data belongs to: without indices and the members of a union."""
+    """The settings key that an error's location belongs to, without indices and union members."""
     for length in range(1, len(path)):
         if not _is_table(_annotation(path[:length])):
             return path[:length]
@@ -281,13 +286,13 @@ def _key_in(path: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _keys_of(path: tuple[str, ...]) -> list[str]:
-    """The keys that may stand in the table at `path`; none when they are free."""
+    """The allowed keys of the table at `path`; none when they are free."""
     table = _annotation(path)
     return list(table.model_fields) if _is_model(table) else []
 
 
 def _annotation(path: tuple[str, ...]) -> Any:
-    """The type of what stands at `path`, None where nothing may stand."""
+    """The type of the setting at `path`; None if there is no such setting."""
     here: Any = Settings
     for part in path:
         if _is_model(here):
@@ -308,7 +313,7 @@ def _is_table(annotation: Any) -> bool:
 
 
 def _durations(data: dict[str, Any]) -> dict[str, Any]:
-    """`data` with durations such as "6h" as seconds, where seconds are asked for."""
+    """`data` with durations such as "6h" converted to seconds where a setting is in seconds."""
     return {
         table: {key: _seconds(key, value) for key, value in inner.items()}
         if table in ("bounds", "recovery") and isinstance(inner, Mapping)

@@ -1,6 +1,6 @@
-"""Which folders a person trusts: only there do a project's instructions and weighty settings count.
+"""Which folders a person trusts. Only there are a project's instructions and sensitive settings used.
 
-What is trusted is kept in the platform's state folder, never in the project: a project cannot trust itself.
+The list is stored in the platform's state folder, never in the project: a project cannot trust itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LISTS: Final = ("trusted", "refused")
 
 
 def up_to_root(folder: Path) -> Iterator[Path]:
-    """`folder` and those above it, up to the root of its git repository; outside of one only `folder`."""
+    """`folder` and its parents, up to the root of its git repository; outside a repository only `folder`."""
     folder = folder.resolve()
     chain = [folder, *folder.parents]
     root = next((i for i, d in enumerate(chain) if (d / ".git").exists()), 0)
@@ -33,32 +33,32 @@ def project_root(folder: Path) -> Path:
 
 
 def is_trusted(folder: Path, *, also: Iterable[str] = ()) -> bool:
-    """Whether `folder` or one above it is trusted. `also`: folders that the person's own settings name."""
-    known = {Path(p).expanduser().resolve() for p in also} | _kept()["trusted"]
+    """Whether `folder` or one of its parents is trusted. `also`: folders that the person's own settings name."""
+    known = {Path(p).expanduser().resolve() for p in also} | _read()["trusted"]
     folder = folder.resolve()
     return any(place in known for place in (folder, *folder.parents))
 
 
 def is_refused(folder: Path) -> bool:
-    """Whether a person was asked about `folder` and said no; nobody asks again."""
-    return folder.resolve() in _kept()["refused"]
+    """Whether a person has refused to trust `folder`. They are not asked again."""
+    return folder.resolve() in _read()["refused"]
 
 
 def trust(folder: Path) -> None:
-    """Trust `folder` and everything in it. Raises ConfigError when that cannot be kept."""
-    _keep(folder, "trusted")
+    """Trust `folder` and everything in it. Raises ConfigError when that cannot be saved."""
+    _save(folder, "trusted")
 
 
 def distrust(folder: Path) -> None:
-    """Take the trust in `folder` back, or refuse it. Raises ConfigError when that cannot be kept."""
-    _keep(folder, "refused")
+    """Withdraw or refuse trust in `folder`. Raises ConfigError when that cannot be saved."""
+    _save(folder, "refused")
 
 
 def _file() -> Path:
     return platformdirs.user_state_path("handrail", appauthor=False) / "trusted.json"
 
 
-def _kept() -> dict[str, set[Path]]:
+def _read() -> dict[str, set[Path]]:
     try:
         data = json.loads(_file().read_text("utf-8"))
     except (OSError, ValueError):
@@ -67,10 +67,10 @@ def _kept() -> dict[str, set[Path]]:
     return {name: {Path(p) for p in lists.get(name, []) if isinstance(p, str)} for name in _LISTS}
 
 
-def _keep(folder: Path, where: str) -> None:
-    """Put `folder` into the list `where` and take it from the other one; the file is replaced as a whole."""
+def _save(folder: Path, where: str) -> None:
+    """Move `folder` to the list `where`. The file is replaced as a whole."""
     folder, file = folder.resolve(), _file()
-    lists = {name: paths - {folder} for name, paths in _kept().items()}
+    lists = {name: paths - {folder} for name, paths in _read().items()}
     lists[where].add(folder)
     try:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -79,4 +79,4 @@ def _keep(folder: Path, where: str) -> None:
             json.dump({name: sorted(map(str, paths)) for name, paths in lists.items()}, out, indent=1)
         Path(path).replace(file)
     except OSError as error:
-        raise ConfigError(f"{file} cannot be written: {error.strerror}. Mend its rights.") from error
+        raise ConfigError(f"{file} cannot be written: {error.strerror}. Check its permissions.") from error

@@ -16,7 +16,7 @@ PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 
 
 def maker() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_pages", ROOT / "docs" / "make" / "pages.py")
+    spec = importlib.util.spec_from_file_location("docs_make", ROOT / "docs" / "make" / "pages.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Coroutine, Iterable
 from pathlib import Path
 from typing import Any
 
-from handrail.events import Event
+from handrail.events import Event, RunEnded
 from handrail.providers.base import Provider
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.program import Program, UiPrefs, Watchdog, show
 from handrail_tui.screens.run import RunScreen
-from handrail_tui.sessions.session_protocol import Last, SessionPort
 
 
 class HandrailApp(Program):
@@ -18,8 +18,8 @@ class HandrailApp(Program):
 
     def __init__(
         self,
-        session: SessionPort,
-        begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
+        session: SessionProtocol,
+        begin: Callable[[], Coroutine[Any, Any, RunEnded]] | None = None,
         *,
         past: Iterable[Event] = (),
         prefs: UiPrefs | None = None,
@@ -45,14 +45,14 @@ class HandrailApp(Program):
 
 
 def run_session(
-    session: SessionPort,
-    begin: Callable[[], Coroutine[Any, Any, Last]] | None,
+    session: SessionProtocol,
+    begin: Callable[[], Coroutine[Any, Any, RunEnded]] | None,
     *,
     past: Iterable[Event] = (),
     prefs: UiPrefs | None = None,
     journal: str = "",
     make_provider: Callable[[str], Provider] | None = None,
-) -> Last | None:
+) -> RunEnded | None:
     """Carry the run that `begin` begins on the screen, until the person leaves. Returns the last outcome, if any.
 
     `past` is what happened in the session before: it stands above the run. `journal` is where the session is kept.

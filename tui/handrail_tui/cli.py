@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from handrail._version import __version__
+from handrail import __version__
 from handrail.errors import ConfigError, did_you_mean
 from handrail_tui.lines import faults
 

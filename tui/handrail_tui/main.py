@@ -11,7 +11,7 @@ def main(args: list[str] | None = None) -> int:
     if args is None:
         args = sys.argv[1:]
     if args in (["--version"], ["-V"]):
-        from handrail._version import __version__
+        from handrail import __version__
 
         sys.stdout.write(f"handrail {__version__}\n")
         return 0

@@ -28,6 +28,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 
 from handrail.errors import ConfigError
+from handrail.events import RunEnded
 from handrail_tui import navigation
 from handrail_tui.controller.destinations import (
     OpenDemo,
@@ -42,7 +43,6 @@ from handrail_tui.screens.navigate import Navigate
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.screens.themes import ThemesScreen
 from handrail_tui.sessions import signals
-from handrail_tui.sessions.session_protocol import Last
 from handrail_tui.view import wording
 from handrail_tui.view.listing import resume_command
 from handrail_tui.view.text import clean_for_terminal, one_line
@@ -73,7 +73,7 @@ def _run_commands() -> type[command.Provider]:
     return RunCommands
 
 
-class Program(App[Last], inherit_bindings=False):
+class Program(App[RunEnded], inherit_bindings=False):
     """Shows `first`, and what is opened from it."""
 
     TITLE = "handrail"
@@ -212,7 +212,7 @@ def _detach_terminal() -> None:
     os.close(nowhere)
 
 
-def show(program: Program, watchdog: Watchdog) -> Last | None:
+def show(program: Program, watchdog: Watchdog) -> RunEnded | None:
     """Show the program until the person leaves; returns how the last run ended, if one was on the screen.
 
     Afterwards a line on stderr says how it ended and, when the session is stored, how to resume it; another one what
@@ -231,7 +231,7 @@ def show(program: Program, watchdog: Watchdog) -> Last | None:
     return last
 
 
-def _print_summary(screen: RunScreen, last: Last | None) -> None:
+def _print_summary(screen: RunScreen, last: RunEnded | None) -> None:
     """A line or two where the screen was: the terminal may be gone by then."""
     if last is None or last.type == "run_interrupted":
         outcome = "no run" if last is None else "interrupted"

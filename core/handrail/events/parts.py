@@ -1,4 +1,4 @@
-"""Parts of events: small plain data that several of them carry."""
+"""The small data types that events are made of."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ Moment: TypeAlias = Annotated[
     BeforeValidator(from_rfc3339),
     PlainSerializer(to_rfc3339, return_type=str, when_used="json"),
 ]
-"""Seconds since the epoch in memory, RFC 3339 UTC with milliseconds on a wire."""
+"""Seconds since the epoch in memory; RFC 3339 in UTC, with milliseconds, in JSON."""
 
-
-Decision: TypeAlias = Literal["continue", "retry", "resume", "wait", "compact", "ask", "finish"]
+DecisionKind: TypeAlias = Literal["continue", "retry", "resume", "wait", "compact", "ask", "finish"]
 Reason: TypeAlias = str
 """truncated, paused, transient, empty, tool-tail, overflow, usage-limit, human; for finish the class or outcome."""
 
@@ -36,6 +35,14 @@ Outcome: TypeAlias = Literal[
 HumanKind: TypeAlias = Literal[
     "captcha", "login", "2fa", "payment", "permission", "physical", "decision", "information", "other"
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventBase:
+    """What every event has: when it happened, and in which turn."""
+
+    at: Moment = 0.0
+    turn: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ class Codec:
 
     @classmethod
     def dumps(cls, event: Event) -> bytes:
-        """One event as JSON, without a newline. `type` and `at` stand in it; keys are the names of cli.md."""
+        """One event as JSON, without a newline. `type` and `at` stand in it; keys are those of docs/events.md."""
         return cls._get().dump_json(event, by_alias=True)  # type: ignore[no-any-return]
 
     @classmethod

@@ -1,6 +1,6 @@
-"""Compaction: older turns become a summary, the newest stay whole (rule R14). Pure functions; `room` asks.
+"""Compaction: a summary replaces older turns, the newest stay whole (rule R14). Pure functions.
 
-Sizes are estimates (`sizes`), except where a reply told the real size of its context.
+Sizes are estimates, except where a reply stated the real size of its context. `recover.Compactor` uses them.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def tokens(message: Message) -> int:
 
 
 def estimate(request: Request, message: AssistantMessage) -> Usage | None:
-    """What a reply may have used whose provider did not say, so that bounds still bite; None for one that said
-    nothing at all, since what was refused is not charged."""
+    """The likely usage of a reply whose provider gave none, so that bounds still work. None for a reply without
+    content: a refused request costs nothing."""
     if not message.content:
         return None
     asked = len(request.system) // CHARS + sum(tokens(m) for m in request.messages)
@@ -51,8 +51,8 @@ _INTRO = "[Summary of the older messages, which are left out.]"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """`older` messages become a summary, the rest stays; `before` and `rest` are token estimates."""
+class CompactionPlan:
+    """The first `older` messages become a summary, the rest stays. `before` and `rest` are token estimates."""
 
     older: int
     kept: int
@@ -61,7 +61,7 @@ class Plan:
 
 
 def overfull(messages: Sequence[Message], window: int | None, cap: int | None) -> bool:
-    """Whether the next request is known not to fit: the last reply told its size, and what came after adds to it."""
+    """Whether the next request will not fit: the size of the last reply, plus what was added since."""
     if window is None:
         return False
     after = 0
@@ -73,8 +73,8 @@ def overfull(messages: Sequence[Message], window: int | None, cap: int | None) -
     return False
 
 
-def plan(messages: Sequence[Message], window: int | None) -> Plan:
-    """What to summarise. Cuts only where a turn begins, so that no call is parted from its result."""
+def plan(messages: Sequence[Message], window: int | None) -> CompactionPlan:
+    """What to summarise. It cuts only where a turn begins, so that a call and its result stay together."""
     starts = [i for i, m in enumerate(messages) if not isinstance(m, ToolMessage)]
     sizes = [tokens(m) for m in messages]
     total = sum(sizes)
@@ -85,20 +85,20 @@ def plan(messages: Sequence[Message], window: int | None) -> Plan:
         if start == 0 or not (newest or sum(sizes[start:]) <= budget):
             break
         cut = start
-    return Plan(cut, len(messages) - cut, total, sum(sizes[cut:]))
+    return CompactionPlan(cut, len(messages) - cut, total, sum(sizes[cut:]))
 
 
 def request(older: Sequence[Message], model: ModelInfo) -> Request:
     """The request for a summary of `older`: one message of plain text, no tools."""
-    told = "\n\n".join(_told(m) for m in older)
+    work = "\n\n".join(_as_text(m) for m in older)
     if model.window is not None:
-        told = _middle_out(told, int(model.window * 0.6) * CHARS)
-    text = f"Summarise this work so far:\n\n<work>\n{told}\n</work>"
+        work = _middle_out(work, int(model.window * 0.6) * CHARS)
+    text = f"Summarise this work so far:\n\n<work>\n{work}\n</work>"
     return Request((UserMessage((Text(text),), origin="note"),), _SYSTEM, (), model.max_output)
 
 
-def finished(plan: Plan, summary: str, stamp: Stamp) -> ev.CompactionFinished:
-    """The event that puts the summary in place. What it gained is measured without our own words around it."""
+def finished(plan: CompactionPlan, summary: str, stamp: Stamp) -> ev.CompactionFinished:
+    """The event that puts the summary in place. Its size is measured without our own introduction."""
     text = f"{_INTRO}\n\n{summary.strip()}"
     after = plan.rest + len(summary.strip()) // CHARS
     return ev.CompactionFinished(
@@ -106,7 +106,7 @@ def finished(plan: Plan, summary: str, stamp: Stamp) -> ev.CompactionFinished:
     )
 
 
-def _told(message: Message) -> str:
+def _as_text(message: Message) -> str:
     if isinstance(message, UserMessage):
         return f"person: {message.text}"
     if isinstance(message, ToolMessage):

@@ -1,8 +1,7 @@
-"""Stop, deadline and the other things that end an await at once (rule L9).
+"""What every part of a run shares: the clock, the event stream, the interrupts, the configuration, the bounds.
 
-A `Scope` works as asyncio.timeout does: firing it cancels the task that is inside, and the scope swallows exactly that
-cancellation. A cancellation from outside passes through (rule S7). No child task is needed, so a scope costs next to
-nothing when nothing fires.
+`RunContext` emits events; `RunConfig` says what the run works with; `Interrupts` ends awaits at once (rule L9);
+`exceeded` and `DeadlineWatch` enforce the bounds (rules L1 to L3); a `RunEnd` says why a run ends.
 """
 
 from __future__ import annotations
@@ -28,10 +27,15 @@ Cause: TypeAlias = Literal[
 
 
 class Scope:
-    """`with interrupts.scope() as scope: await …`; afterwards `scope.cause` says what ended it, None for nothing."""
+    """`with interrupts.scope() as scope: await …`; afterwards `scope.cause` says what ended it, None for nothing.
 
-    def __init__(self, owner: Interrupts) -> None:
+    It works as asyncio.timeout does: interrupting it cancels the task inside, and the scope swallows exactly that
+    cancellation. A cancellation from outside passes through (rule S7). It starts no child task, so it is nearly free.
+    """
+
+    def __init__(self, owner: Interrupts, accepts: tuple[Cause, ...]) -> None:
         self._owner = owner
+        self.accepts = accepts
         self._open = False
         self._delivered = False
         self.cause: Cause | None = None
@@ -48,7 +52,7 @@ class Scope:
         return self
 
     def interrupt(self, cause: Cause) -> None:
-        """End what is awaited inside. The first cause counts."""
+        """RunEnd what is awaited inside. The first cause counts."""
         if not self._open or self.cause is not None:
             return
         self.cause = cause
@@ -75,17 +79,24 @@ class Scope:
 
 
 class Interrupts:
-    """What may end a run's awaits. `cause` is latched until `clear`: stop, deadline and suspend hold for the run."""
+    """What may end a run's awaits. `cause` is latched until `clear`: stop, deadline and suspend end the whole run."""
 
     def __init__(self) -> None:
         self._scopes: list[Scope] = []
         self.cause: Cause | None = None
 
-    def scope(self) -> Scope:
-        return Scope(self)
+    def scope(self, *accepts: Cause) -> Scope:
+        """A new scope. `fire` always ends it; `send` does when the cause is one of `accepts`."""
+        return Scope(self, accepts)
+
+    def send(self, cause: Cause) -> None:
+        """End only the awaits that accept this cause: a pause (skip, steer, recovery_off), a stream (retry)."""
+        for scope in tuple(self._scopes):
+            if cause in scope.accepts:
+                scope.interrupt(cause)
 
     def fire(self, cause: Cause) -> None:
-        """End every await of the run, now and from now on. A person's stop outranks a deadline."""
+        """RunEnd every await of the run, now and from now on. A person's stop outranks a deadline."""
         if self.cause is None or cause == "stop":
             self.cause = cause
         for scope in tuple(self._scopes):
@@ -100,23 +111,23 @@ class Stamp(TypedDict):
     turn: int | None
 
 
-class Record(Protocol):
-    """Where events are kept (rule J1). `append` comes before anyone else hears of the event."""
+class Recorder(Protocol):
+    """Stores events (rule J1). `append` is called before any listener sees the event."""
 
     def append(self, event: ev.Event) -> None: ...
 
     async def commit(self) -> str | None:
-        """Return None when all that was appended is on the disk, else why it cannot be written."""
+        """Write everything that was appended to disk. Returns None, or the reason why it cannot be written."""
         ...
 
 
-RETRY_S = 5.0  # how soon a record that cannot be written is tried again
+RETRY_S = 5.0  # seconds until a failed write to the journal is tried again
 
 
 class RunContext:
-    """Emits events: masked, to the record first, then into the folds, then to the listeners."""
+    """Where a run stands, and its event stream: each event is masked, recorded, folded, then sent to the listeners."""
 
-    def __init__(self, clock: Clock, record: Record | None = None, masker: Masker | None = None) -> None:
+    def __init__(self, clock: Clock, record: Recorder | None = None, masker: Masker | None = None) -> None:
         self.clock = clock
         self.record = record
         self._masker = masker if masker else None
@@ -126,12 +137,12 @@ class RunContext:
         self.interrupts = Interrupts()
         self.turn: int | None = None
         self._listeners: tuple[ev.Listener, ...] = ()
-        self._unwritten = False  # the record could not be written when it was tried last
-        self._untold: deque[ev.Event] = deque()
-        self._telling = False
+        self._unwritten = False  # the last write to the record failed
+        self._outbox: deque[ev.Event] = deque()
+        self._sending = False
 
     def listen(self, listener: ev.Listener) -> Callable[[], None]:
-        """Call `listener` with every event from now on, in order. Returns what ends that."""
+        """Call `listener` with every event from now on, in order. Returns a function that unsubscribes it."""
         self._listeners = (*self._listeners, listener)
 
         def unsubscribe() -> None:
@@ -140,7 +151,7 @@ class RunContext:
         return unsubscribe
 
     def stamp(self) -> Stamp:
-        """When and in which turn an event happens."""
+        """The time and the turn for an event that happens now."""
         return {"at": self.clock.now(), "turn": self.turn}
 
     def since(self, moment: float) -> float:
@@ -148,7 +159,7 @@ class RunContext:
         return round(self.clock.now() - moment, 6)
 
     def emit(self, event: ev.Event) -> None:
-        """Something happened. Keys in it are masked before anyone hears of it (rule J5)."""
+        """Record and publish an event. API keys in it are masked first (rule J5)."""
         if self._masker is not None:
             event = self._masker.masked(event)
             if isinstance(event, ev.MessageFinished | ev.ToolFinished):
@@ -156,33 +167,32 @@ class RunContext:
         if self.record is not None:
             self.record.append(event)
         self.fold(event)
-        self._tell(event)
+        self._send(event)
 
     def pass_on(self, event: ev.MessageDelta | ev.ToolProgress) -> None:
-        """A piece that no fold needs: to the record, which keeps it loosely (rule J3), and to the listeners."""
+        """Publish a piece of live output. No fold needs it; the record may keep it only in part (rule J3)."""
         if self._masker is not None:
             event = replace(event, text=self._masked_piece(self._masker, event))
         if self.record is not None:
             self.record.append(event)
-        self._tell(event)
+        self._send(event)
 
-    def _tell(self, event: ev.Event) -> None:
-        """Every listener hears every event in the order in which they happened, also when one of them acts at once and
-        so makes the next event happen while this one is still being told."""
-        self._untold.append(event)
-        if self._telling:
+    def _send(self, event: ev.Event) -> None:
+        """Deliver events in order, even when a listener acts at once and so emits the next event during delivery."""
+        self._outbox.append(event)
+        if self._sending:
             return
-        self._telling = True
+        self._sending = True
         try:
-            while self._untold:
-                event = self._untold.popleft()
+            while self._outbox:
+                event = self._outbox.popleft()
                 for listener in self._listeners:
                     listener(event)
         finally:
-            self._telling = False
+            self._sending = False
 
     def _masked_piece(self, masker: Masker, piece: ev.MessageDelta | ev.ToolProgress) -> str:
-        """The words of a piece without keys, which may stretch over several; what may begin one is held back."""
+        """The text of a piece with keys masked. A key may span pieces, so text that may start one is held back."""
         if isinstance(piece, ev.ToolProgress):
             lane = piece.call_id
         else:
@@ -193,92 +203,94 @@ class RunContext:
         return stream.feed(piece.text)
 
     def fold(self, event: ev.Event) -> None:
-        """Take an event into the folds only: how a stored run is read back."""
+        """Apply an event to the folds only. This is how a stored run is read back."""
         self.state.apply(event)
         self.projection.apply(event)
 
     async def commit(self) -> None:
-        """Return when everything emitted so far is on the disk (rule J1).
+        """Return once everything emitted so far is on disk (rule J1).
 
-        While it cannot be written the run holds here and says so, until it can or somebody stops it (rule J6).
+        While writing fails, the run pauses here and says so, until it works again or somebody stops it (rule J6).
         """
         if self.record is None:
             return
-        while (words := await self.record.commit()) is not None:
+        while (problem := await self.record.commit()) is not None:
             if not self._unwritten:
                 self._unwritten = True
-                self._say(ev.Notice(**self.stamp(), level="error", text=words))
+                self._notify(ev.Notice(**self.stamp(), level="error", text=problem))
             with self.interrupts.scope() as scope:
                 await self.clock.sleep(RETRY_S)
             if scope.cause is not None:
                 return
         if self._unwritten:
             self._unwritten = False
-            self._say(ev.Notice(**self.stamp(), text="the journal can be written again; the run goes on"))
+            self._notify(
+                ev.Notice(**self.stamp(), text="the journal can be written again; the run continues")
+            )
 
-    def _say(self, notice: ev.Notice) -> None:
-        """Say something while the run goes on: its end has the last word."""
+    def _notify(self, notice: ev.Notice) -> None:
+        """Emit a notice while the run is going. The last event of a run is its end."""
         if self.state.running:
             self.emit(notice)
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A bound that forbids the next request. `outcome` is turn-limit or budget."""
+class BoundHit:
+    """A bound that rules out the next request. `outcome` is turn-limit or budget."""
 
     outcome: ev.Outcome
     bound: str
     why: str
 
 
-def forbids(stage: RunContext, *, after_s: float = 0.0) -> Hit | None:
-    """The bound that forbids a request made `after_s` counted seconds from now, or None."""
-    state, bounds = stage.state, stage.state.bounds
-    if bounds.deadline_s is not None and state.active(stage.clock.now()) + after_s >= bounds.deadline_s:
-        return Hit("budget", "deadline_s", f"the deadline of {bounds.deadline_s:g} s is reached")
+def exceeded(ctx: RunContext, *, after_s: float = 0.0) -> BoundHit | None:
+    """The bound that rules out a request made `after_s` counted seconds from now, or None."""
+    state, bounds = ctx.state, ctx.state.bounds
+    if bounds.deadline_s is not None and state.active(ctx.clock.now()) + after_s >= bounds.deadline_s:
+        return BoundHit("budget", "deadline_s", f"the deadline of {bounds.deadline_s:g} s is reached")
     if bounds.max_total_tokens is not None and state.usage.total >= bounds.max_total_tokens:
-        return Hit(
+        return BoundHit(
             "budget", "max_total_tokens", f"{state.usage.total} of {bounds.max_total_tokens} tokens are used"
         )
     if bounds.max_cost is not None and state.cost is not None and state.cost >= bounds.max_cost:
-        return Hit("budget", "max_cost", f"${state.cost:.4f} of ${bounds.max_cost:g} is spent")
+        return BoundHit("budget", "max_cost", f"${state.cost:.4f} of ${bounds.max_cost:g} is spent")
     if state.requests >= bounds.max_turns:
-        return Hit("turn-limit", "max_turns", f"all {bounds.max_turns} turns are used")
+        return BoundHit("turn-limit", "max_turns", f"all {bounds.max_turns} turns are used")
     return None
 
 
 class DeadlineWatch:
-    """Fires `deadline` when the run has been active that long. It stands still while the clock of the run holds."""
+    """Fires `deadline` once the run has been active that long. Its timer is off while the run's clock is paused."""
 
-    _MOVES = (ev.WaitEnded, ev.HumanAnswered, ev.ApprovalAnswered, ev.SettingsChanged)
+    _AFFECTS_CLOCK = (ev.WaitEnded, ev.HumanAnswered, ev.ApprovalAnswered, ev.SettingsChanged)
 
-    def __init__(self, stage: RunContext) -> None:
-        self._stage = stage
+    def __init__(self, ctx: RunContext) -> None:
+        self._ctx = ctx
         self._timer: Timer | None = None
-        self._unsubscribe = stage.listen(self._on_event)
+        self._unsubscribe = ctx.listen(self._on_event)
         self._arm()
 
     def _on_event(self, event: ev.Event) -> None:
-        if isinstance(event, self._MOVES):
+        if isinstance(event, self._AFFECTS_CLOCK):
             self._arm()
 
     def _arm(self) -> None:
-        stage, state = self._stage, self._stage.state
+        ctx, state = self._ctx, self._ctx.state
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if state.bounds.deadline_s is None or state.held:
+        if state.bounds.deadline_s is None or state.paused:
             return
-        left = state.bounds.deadline_s - state.active(stage.clock.now())
-        self._timer = stage.clock.call_later(max(0.0, left), self._ring)
+        left = state.bounds.deadline_s - state.active(ctx.clock.now())
+        self._timer = ctx.clock.call_later(max(0.0, left), self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         self._timer = None
-        state = self._stage.state
-        if state.held:
-            return  # armed again when the hold ends
-        if forbids(self._stage) is not None and _reached(self._stage):
-            self._stage.interrupts.fire("deadline")
+        state = self._ctx.state
+        if state.paused:
+            return  # armed again when the pause ends
+        if exceeded(self._ctx) is not None and _reached(self._ctx):
+            self._ctx.interrupts.fire("deadline")
         else:
             self._arm()
 
@@ -288,14 +300,14 @@ class DeadlineWatch:
             self._timer.cancel()
 
 
-def _reached(stage: RunContext) -> bool:
-    limit = stage.state.bounds.deadline_s
-    return limit is not None and stage.state.active(stage.clock.now()) >= limit - 1e-6
+def _reached(ctx: RunContext) -> bool:
+    limit = ctx.state.bounds.deadline_s
+    return limit is not None and ctx.state.active(ctx.clock.now()) >= limit - 1e-6
 
 
 @dataclass(slots=True)
 class RunConfig:
-    """What a run works with. A person may change the provider and the policy in mid-run; the next request sees it."""
+    """What a run works with. Provider and policy may change during a run, from the next request on."""
 
     provider: Provider
     policy: RecoveryPolicy
@@ -307,13 +319,13 @@ class RunConfig:
 
     @property
     def cap(self) -> int | None:
-        """The output cap to ask for, in tokens."""
+        """The output cap to request, in tokens."""
         return self.max_output or self.provider.model.max_output
 
 
 @dataclass(frozen=True, slots=True)
-class End:
-    """Why a run ends. `interrupted`: the program was told to end; there is no outcome yet (rule J7)."""
+class RunEnd:
+    """Why a run ends. `interrupted`: the program itself is exiting, so there is no outcome yet (rule J7)."""
 
     outcome: ev.Outcome
     class_: str | None = None
@@ -325,24 +337,24 @@ class End:
     interrupted: bool = False
 
 
-def interrupted(stage: RunContext) -> End | None:
-    """The end that a stop, a deadline or the program's own end means (rules L9, L3, J7)."""
-    cause = stage.interrupts.cause
+def interrupted(ctx: RunContext) -> RunEnd | None:
+    """The end that follows from a stop, a deadline or the program's exit, if there was one (rules L9, L3, J7)."""
+    cause = ctx.interrupts.cause
     if cause == "suspend":
-        return End("cancelled", interrupted=True)
+        return RunEnd("cancelled", interrupted=True)
     if cause == "stop":
-        return End("cancelled", error="stopped by the person")
+        return RunEnd("cancelled", error="stopped by the person")
     if cause == "deadline":
-        limit = stage.state.bounds.deadline_s
-        return End("budget", bound="deadline_s", error=f"the deadline of {limit:g} s is reached")
+        limit = ctx.state.bounds.deadline_s
+        return RunEnd("budget", bound="deadline_s", error=f"the deadline of {limit:g} s is reached")
     return None
 
 
-def bounded(stage: RunContext) -> End | None:
-    """The end that a bound means: checked before every request, whoever asked for it (rule L1)."""
-    hit = forbids(stage)
+def bounded(ctx: RunContext) -> RunEnd | None:
+    """The end that follows from a bound, if one is reached. Checked before every request (rule L1)."""
+    hit = exceeded(ctx)
     return bound_end(hit) if hit else None
 
 
-def bound_end(hit: Hit) -> End:
-    return End(hit.outcome, bound=hit.bound, error=hit.why)
+def bound_end(hit: BoundHit) -> RunEnd:
+    return RunEnd(hit.outcome, bound=hit.bound, error=hit.why)

@@ -1,4 +1,4 @@
-"""The guard against going in circles (rule L13)."""
+"""When the loop itself asks a person: the model says it needs one, or it repeats itself (rules H1, L13)."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Literal
 
 from handrail import events as ev
 from handrail.loop.batch import BatchResult
-from handrail.loop.context import End, RunConfig, RunContext, interrupted
+from handrail.loop.context import RunConfig, RunContext, RunEnd, interrupted
 from handrail.loop.people import HumanAbsent, PendingAnswers, People
 from handrail.loop.projection import NO_PROGRESS
 from handrail.loop.recover import Recovery
-from handrail.loop.request import same_reply
+from handrail.loop.request import reply_key
 from handrail.messages import AssistantMessage
 from handrail.recovery.decide import Decision
 from handrail.tools.ask_human import MarkedLine
 
-NAMED = 3  # times in a row until it is named
-ASKED = 5  # times in a row until a person is asked
+NAMED = 3  # repeats in a row until a notice names it
+ASKED = 5  # repeats in a row until a person is asked
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Something that came `times` in a row."""
+    """A call or reply that came `times` in a row."""
 
     what: Literal["call", "reply"]
     name: str
@@ -31,13 +31,13 @@ class Repeat:
 
 
 class ProgressGuard:
-    """Counts in how many turns in a row the same call had the same result, or the same reply came."""
+    """Counts how many turns in a row had the same call with the same result, or the same reply."""
 
     def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
-        """A person spoke, or asked to go on: count anew."""
+        """Start counting again, because a person spoke."""
         self._calls: dict[tuple[str, str, str], int] = {}
         self._reply: Hashable = None
         self._replies = 0
@@ -59,44 +59,44 @@ class ProgressGuard:
 
 
 class Escalation:
-    """Asks on behalf of the loop itself."""
+    """Asks a person on behalf of the loop itself."""
 
     def __init__(
-        self, stage: RunContext, plan: RunConfig, recovery: Recovery, desk: PendingAnswers, people: People
+        self, ctx: RunContext, config: RunConfig, recovery: Recovery, answers: PendingAnswers, people: People
     ) -> None:
-        self._stage, self._plan, self._recovery, self._desk, self._people = (
-            stage,
-            plan,
+        self._ctx, self._config, self._recovery, self._answers, self._people = (
+            ctx,
+            config,
             recovery,
-            desk,
+            answers,
             people,
         )
         self._guard = ProgressGuard()
 
     def steered(self) -> None:
-        """A person spoke: what repeats is counted anew."""
+        """A person spoke: repeats are counted from the start."""
         self._guard.reset()
 
-    async def marked(self, line: MarkedLine) -> End | None:
-        """The model's last line says that only a person can go on (rule H1)."""
+    async def marked(self, line: MarkedLine) -> RunEnd | None:
+        """The model's last line says that it needs a person (rule H1)."""
         why = f"the model says: {line.kind}: {line.needed}"
-        self._recovery.announce(Decision("ask", "human", why, self._stage.state.ledger, omits=False))
-        return await self.hold(ev.HumanRequested(id="", kind=line.kind, needed=line.needed))
+        self._recovery.announce(Decision("ask", "human", why, self._ctx.state.ledger, omits=False))
+        return await self.ask(ev.HumanRequested(id="", kind=line.kind, needed=line.needed))
 
-    async def check_progress(self, message: AssistantMessage, batch: BatchResult) -> End | None:
-        """Name what goes in circles, and ask about it (rule L13)."""
-        if not self._plan.policy.no_progress:
+    async def check_progress(self, message: AssistantMessage, batch: BatchResult) -> RunEnd | None:
+        """Name what repeats, and ask about it when it goes on (rule L13)."""
+        if not self._config.policy.no_progress:
             return None
         calls = [(call.name, call.raw, "".join(map(repr, result.blocks))) for call, result in batch.results]
-        repeat = self._guard.turn(calls, same_reply(message), ran=batch.ran)
+        repeat = self._guard.turn(calls, reply_key(message), ran=batch.ran)
         if repeat is None:
             return None
-        stage = self._stage
+        ctx = self._ctx
         if repeat.times in (NAMED, ASKED):
-            stage.emit(ev.NoProgress(**stage.stamp(), what=repeat.what, times=repeat.times, name=repeat.name))
+            ctx.emit(ev.NoProgress(**ctx.stamp(), what=repeat.what, times=repeat.times, name=repeat.name))
         return await self._ask_about(repeat) if repeat.times >= ASKED else None
 
-    async def _ask_about(self, repeat: Repeat) -> End | None:
+    async def _ask_about(self, repeat: Repeat) -> RunEnd | None:
         what = (
             f"the same call of {repeat.name} with the same result"
             if repeat.what == "call"
@@ -106,25 +106,25 @@ class Escalation:
         question = ev.HumanRequested(
             id="", kind="decision", needed=f"{why}: go on, say something, or stop?", tool=NO_PROGRESS
         )
-        if not self._desk.attended(question):
-            return End("budget", bound="no_progress", error=why)
-        self._recovery.announce(Decision("ask", "human", why, self._stage.state.ledger, omits=False))
+        if not self._answers.attended(question):
+            return RunEnd("budget", bound="no_progress", error=why)
+        self._recovery.announce(Decision("ask", "human", why, self._ctx.state.ledger, omits=False))
         self._guard.reset()
-        end = await self.hold(question)
+        end = await self.ask(question)
         return (
-            End("budget", bound="no_progress", error=why)
+            RunEnd("budget", bound="no_progress", error=why)
             if end is not None and end.outcome == "human-required"
             else end
         )
 
-    async def hold(self, question: ev.HumanRequested) -> End | None:
-        """Hold the run for a person (rule H2)."""
+    async def ask(self, question: ev.HumanRequested) -> RunEnd | None:
+        """Pause the run until a person answers (rule H2)."""
         answer = None
-        with self._stage.interrupts.scope():
+        with self._ctx.interrupts.scope():
             try:
                 answer = await self._people.question(question)
             except HumanAbsent as absent:
-                return End("human-required", question=absent.question, error=absent.question.needed)
+                return RunEnd("human-required", question=absent.question, error=absent.question.needed)
         if answer is not None and answer.how == "declined" and question.tool == NO_PROGRESS:
-            return End("budget", bound="no_progress", error=question.needed)
-        return interrupted(self._stage)
+            return RunEnd("budget", bound="no_progress", error=question.needed)
+        return interrupted(self._ctx)

@@ -1,20 +1,21 @@
-"""The loop's side of asking a person: questions and approvals as events, answers awaited (rules H2 to H6)."""
+"""Asking a person: questions and approvals go out as events, and their answers are awaited (rules H2 to H6)."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from handrail import events as ev
 from handrail.loop.context import RunContext
-from handrail.messages import ToolCall
-from handrail.tools.base import Preview
+from handrail.loop.projection import answer_text
+from handrail.messages import ToolCall, clean
+from handrail.tools.base import Preview, ToolError
 
-How: TypeAlias = Literal["resolved", "answered", "declined", "stopped"]
-Verdict: TypeAlias = Literal["once", "session", "deny"]
-Asked: TypeAlias = ev.HumanRequested | ev.ApprovalRequested
+AnswerKind: TypeAlias = Literal["resolved", "answered", "declined", "stopped"]
+ApprovalChoice: TypeAlias = Literal["once", "session", "deny"]
+HumanQuestion: TypeAlias = ev.HumanRequested | ev.ApprovalRequested
 
 
 class HumanAbsent(Exception):
@@ -26,8 +27,8 @@ class HumanAbsent(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a person said. `text` may be secret: it goes to who asked and nowhere else."""
+class HumanAnswer:
+    """What a person answered. A secret `text` goes only to the tool that asked."""
 
     how: str
     text: str = ""
@@ -35,26 +36,25 @@ class Answer:
 
 
 class PendingAnswers:
-    """Open questions and approvals by id, each waited for by one coroutine.
+    """Open questions and approvals by id. One coroutine awaits each.
 
-    `attended` tells whether somebody is there to answer this one. A test or a scripted person answers through the
-    session like anybody else.
+    `attended(question)` says whether somebody is there to answer. Tests answer through the session, as people do.
     """
 
-    def __init__(self, attended: Callable[[Asked], bool]) -> None:
+    def __init__(self, attended: Callable[[HumanQuestion], bool]) -> None:
         self.attended = attended
-        self._waiting: dict[str, asyncio.Future[Answer]] = {}
+        self._waiting: dict[str, asyncio.Future[HumanAnswer]] = {}
 
     def open(self, id: str) -> None:
-        """From now on `id` can be answered: before anybody hears of the question."""
+        """Allow `id` to be answered. Call it before the question is published."""
         self._waiting[id] = asyncio.get_running_loop().create_future()
 
     def close(self, id: str) -> None:
-        """Nobody waits for `id` any more."""
+        """Forget `id`: its answer is no longer awaited."""
         self._waiting.pop(id, None)
 
-    async def wait(self, id: str) -> Answer:
-        """Return when the person has answered `id`, which must be open."""
+    async def wait(self, id: str) -> HumanAnswer:
+        """Wait until the person has answered `id`, which must be open."""
         try:
             return await self._waiting[id]
         finally:
@@ -64,8 +64,8 @@ class PendingAnswers:
         future = self._waiting.get(id)
         return future is not None and not future.done()
 
-    def answer(self, id: str, answer: Answer) -> bool:
-        """Hand an answer in. False when nothing of that id is open."""
+    def answer(self, id: str, answer: HumanAnswer) -> bool:
+        """Deliver an answer. False when no question with that id is open."""
         future = self._waiting.get(id)
         if future is None or future.done():
             return False
@@ -74,57 +74,59 @@ class PendingAnswers:
 
 
 class People:
-    """Asks on a stage. What was asked and not answered before a restart is asked again under its old id (rule H6)."""
+    """Asks on behalf of a run. A question left open by a restart is asked again under its old id (rule H6)."""
 
-    def __init__(self, stage: RunContext, desk: PendingAnswers) -> None:
-        self._stage, self._desk = stage, desk
+    def __init__(self, ctx: RunContext, answers: PendingAnswers) -> None:
+        self._ctx, self._answers = ctx, answers
         self._number = 0
-        self.prepared: Answer | None = None  # the answer that a resumed run brings along (rule H4)
+        self.prepared: HumanAnswer | None = None  # given with the command to resume (rule H4)
 
-    def numbered_by(self, event: ev.Event) -> None:
-        """Go on numbering after a stored run."""
+    def continue_numbering(self, event: ev.Event) -> None:
+        """Continue the numbering of a stored run."""
         if isinstance(event, ev.HumanRequested | ev.ApprovalRequested) and event.id[1:].isdigit():
             self._number = max(self._number, int(event.id[1:]))
 
-    async def question(self, question: ev.HumanRequested) -> Answer:
-        """Hold for the person. `question.id` may be empty: it gets one. Raises HumanAbsent when nobody is there."""
-        stage = self._stage
-        known = stage.state.take_answer(lambda asked: _same(asked, question))
-        if known is not None:  # a restart does not ask what was answered (rule H6)
-            return Answer(known.how, known.text)
-        asked_before = next((q for q in stage.state.questions.values() if _same(q, question)), None)
+    async def question(self, question: ev.HumanRequested) -> HumanAnswer:
+        """Pause the run until the person answers. An empty `question.id` is filled in. Raises HumanAbsent (rule H4)."""
+        ctx = self._ctx
+        known = ctx.state.take_answer(lambda asked: _same(asked, question))
+        if known is not None:  # what was answered is not asked again after a restart (rule H6)
+            return HumanAnswer(known.how, known.text)
+        asked_before = next((q for q in ctx.state.questions.values() if _same(q, question)), None)
         event = asked_before or replace(question, id=self._next("q"))
-        event = replace(event, **stage.stamp())
+        event = replace(event, **ctx.stamp())
         if self.prepared is not None:
             answer, self.prepared = self.prepared, None
-            stage.emit(ev.HumanAnswered(**stage.stamp(), id=event.id, how="answered", text=answer.text))
-            await stage.commit()
+            ctx.emit(ev.HumanAnswered(**ctx.stamp(), id=event.id, how="answered", text=answer.text))
+            await ctx.commit()
             return answer
-        self._desk.open(event.id)
-        stage.emit(event)
-        await stage.commit()
-        if not self._desk.attended(event):
-            self._desk.close(event.id)
+        self._answers.open(event.id)
+        ctx.emit(event)
+        await ctx.commit()
+        if not self._answers.attended(event):
+            self._answers.close(event.id)
             raise HumanAbsent(event)
         try:
-            answer = await self._desk.wait(event.id)
+            answer = await self._answers.wait(event.id)
         except asyncio.CancelledError:
-            if stage.interrupts.cause in ("stop", "deadline"):
-                stage.emit(ev.HumanAnswered(**stage.stamp(), id=event.id, how="stopped"))
+            if ctx.interrupts.cause in ("stop", "deadline"):
+                ctx.emit(ev.HumanAnswered(**ctx.stamp(), id=event.id, how="stopped"))
             raise
-        stage.state.take_answer(lambda asked: asked.id == event.id)  # delivered: the same may be asked anew
-        await stage.commit()
+        ctx.state.take_answer(
+            lambda asked: asked.id == event.id
+        )  # delivered: the same question may be asked again
+        await ctx.commit()
         return answer
 
-    async def approval(self, call: ToolCall, preview: Preview, why: str) -> Answer:
+    async def approval(self, call: ToolCall, preview: Preview, why: str) -> HumanAnswer:
         """Ask whether `call` may run. The answer's `how` is once, session, deny, or nobody (rule H5)."""
-        stage = self._stage
-        answered = stage.state.approved.get(call.id)
+        ctx = self._ctx
+        answered = ctx.state.approved.get(call.id)
         if answered is not None:
-            return Answer(answered.how, answered.text)
-        asked_before = next((a for a in stage.state.approvals.values() if a.call_id == call.id), None)
+            return HumanAnswer(answered.how, answered.text)
+        asked_before = next((a for a in ctx.state.approvals.values() if a.call_id == call.id), None)
         event = ev.ApprovalRequested(
-            **stage.stamp(),
+            **ctx.stamp(),
             id=asked_before.id if asked_before else self._next("a"),
             call_id=call.id,
             tool=call.name,
@@ -135,21 +137,44 @@ class People:
             why=why,
             pattern=preview.pattern,
         )
-        self._desk.open(event.id)
-        stage.emit(event)
-        await stage.commit()
-        if not self._desk.attended(event):
-            self._desk.close(event.id)
-            stage.emit(ev.ApprovalAnswered(**stage.stamp(), id=event.id, how="nobody"))
-            return Answer("nobody")
+        self._answers.open(event.id)
+        ctx.emit(event)
+        await ctx.commit()
+        if not self._answers.attended(event):
+            self._answers.close(event.id)
+            ctx.emit(ev.ApprovalAnswered(**ctx.stamp(), id=event.id, how="nobody"))
+            return HumanAnswer("nobody")
         try:
-            answer = await self._desk.wait(event.id)
+            answer = await self._answers.wait(event.id)
         except asyncio.CancelledError:
-            if stage.interrupts.cause in ("stop", "deadline"):
-                stage.emit(ev.ApprovalAnswered(**stage.stamp(), id=event.id, how="stopped"))
+            if ctx.interrupts.cause in ("stop", "deadline"):
+                ctx.emit(ev.ApprovalAnswered(**ctx.stamp(), id=event.id, how="stopped"))
             raise
-        await stage.commit()
+        await ctx.commit()
         return answer
+
+    def asker(self, call: ToolCall) -> Callable[..., Awaitable[str]]:
+        """The function through which the tool of this call may ask a person (rule H1)."""
+
+        async def ask(
+            needed: str, *, kind: str = "information", where: str = "", tried: str = "", secret: bool = False
+        ) -> str:
+            question = ev.HumanRequested(
+                id="",
+                kind=kind,  # type: ignore[arg-type]
+                needed=clean(needed),
+                where=clean(where),
+                tried=clean(tried),
+                call_id=call.id,
+                tool=call.name,
+                secret=secret,
+            )
+            answer = await self.question(question)
+            if secret and answer.how == "declined":
+                raise ToolError(answer_text(answer.how, answer.text))
+            return answer.text if secret else answer_text(answer.how, answer.text, answer.secret)
+
+        return ask
 
     def _next(self, letter: str) -> str:
         self._number += 1

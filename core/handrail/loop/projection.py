@@ -1,25 +1,26 @@
 """What the model sees: a fold over the events (rules J4, R7, R10).
 
-Broken replies leave with their results, the checkpoint stands in for them, a compaction's summary stands for what is
-older. Calls without a result are repaired where the group closes: idempotent, the same bytes each time.
+Broken replies are dropped with their results, and the checkpoint replaces them; a compaction's summary replaces older
+messages. A call without a result gets one when its group closes, always with the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from handrail import events as ev
+from handrail.events.fold import handlers
 from handrail.loop.state import is_good
 from handrail.messages import (
     AssistantMessage,
+    Image,
     Message,
     Text,
     ToolCall,
     ToolMessage,
     UserMessage,
 )
+from handrail.tools.base import ToolResult
 
 NO_PROGRESS = "no_progress"  # HumanRequested.tool of the loop's own question (rule L13)
 STOPPED_NOTE = "[The person stopped this reply here.]"
@@ -32,7 +33,7 @@ class Projection:
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
-        self._group: int | None = None  # where the last reply stands while its group may still change
+        self._group: int | None = None  # index of the last reply while its group may still change
         self._calls: tuple[ToolCall, ...] = ()
         self._results: dict[str, ev.ToolFinished] = {}
         self._started: set[str] = set()
@@ -43,17 +44,16 @@ class Projection:
         self.pieces: tuple[str, ...] = ()
 
     def request(self) -> list[Message]:
-        """The messages that a request made now would carry."""
+        """The messages of a request that is made now."""
         self._close()
         if self._checkpoint is None:
             return self._messages.copy()
         at = min(self._checkpoint_at, len(self._messages))
         return [*self._messages[:at], self._checkpoint, *self._messages[at:]]
 
-    @property
-    def call_ids(self) -> frozenset[str]:
-        """The ids of all calls so far, broken replies included."""
-        return frozenset(self._seen)
+    def has_call(self, call_id: str) -> bool:
+        """Whether any call so far had this id, those of broken replies included."""
+        return call_id in self._seen
 
     def call(self, call_id: str) -> ToolCall:
         """The call of that id. Raises KeyError."""
@@ -65,12 +65,12 @@ class Projection:
 
     @property
     def batch_open(self) -> bool:
-        """Whether the last reply has calls whose batch was not finished."""
+        """Whether the last reply has calls whose batch is not finished."""
         return bool(self._calls)
 
     @property
     def messages(self) -> list[Message]:
-        """The history without the checkpoint. Not to be changed."""
+        """The history without the checkpoint. Do not change the list."""
         return self._messages
 
     @property
@@ -85,16 +85,20 @@ class Projection:
         message = self._messages[self._group]
         return message if isinstance(message, AssistantMessage) else None
 
-    def stored_result(self, call_id: str) -> ev.ToolFinished | None:
-        """The result on record of a call of the last reply."""
-        return self._results.get(call_id)
+    def stored_result(self, call_id: str) -> ToolResult | None:
+        """The recorded result of a call of the last reply."""
+        event = self._results.get(call_id)
+        if event is None:
+            return None
+        blocks: tuple[Text | Image, ...] = (Text(event.text), *event.images)
+        return ToolResult(blocks, event.is_error, event.terminate, event.summary, event.diff)
 
     def started(self, call_id: str) -> bool:
-        """Whether the start of this call's tool is on record."""
+        """Whether the start of this call's tool was recorded."""
         return call_id in self._started
 
     def apply(self, event: ev.Event) -> None:
-        """Take one event in."""
+        """Update the messages with one event."""
         handler = _HANDLERS.get(type(event))
         if handler is not None:
             handler(self, event)
@@ -154,7 +158,7 @@ class Projection:
             self._close()
             summary = UserMessage((Text(event.summary),), origin="summary")
             kept = self._messages[len(self._messages) - event.kept :] if event.kept else []
-            # Their usage told of a context that is gone; it must not be taken for the size of the new one.
+            # Their usage describes the old context; it must not be taken for the size of the new one.
             self._messages = [
                 summary,
                 *(replace(m, usage=None) if isinstance(m, AssistantMessage) else m for m in kept),
@@ -177,7 +181,7 @@ class Projection:
         self._group = None
 
     def _close(self) -> None:
-        """End the last group: what has no result gets one that says what is known (rules L5, J3)."""
+        """End the last group: a call without a result gets one that says what is known (rules L5, J3)."""
         if self._calls:
             self._messages.extend(self._result_of(c) for c in self._calls)
             self._calls, self._results = (), {}
@@ -201,33 +205,21 @@ class Projection:
 
 
 def answer_message(asked: ev.HumanRequested, event: ev.HumanAnswered) -> UserMessage | None:
-    """What an answer to the loop's own question adds to the history; one to a tool is that tool's result (rule H3)."""
+    """The message that an answer to the loop's own question adds; an answer to a tool is its result (rule H3)."""
     if asked.call_id is not None or event.how in ("stopped", "nobody"):
         return None
-    words = event.text if asked.tool == NO_PROGRESS else answer_text(event.how, event.text, event.secret)
-    return UserMessage((Text(words),)) if words.strip() else None
+    text = event.text if asked.tool == NO_PROGRESS else answer_text(event.how, event.text, event.secret)
+    return UserMessage((Text(text),)) if text.strip() else None
 
 
 def answer_text(how: str, text: str, secret: bool = False) -> str:
-    """A person's answer as the model reads it (rule H3)."""
+    """A person's answer, as the model reads it (rule H3)."""
     said = "(given, kept secret)" if secret else text.strip()
     if how == "declined":
         return f"The person cannot do it. {said}".strip()
     if how == "answered":
-        return said or "The person gave no words."
+        return said or "The person answered without any text."
     return f"The person did it. {said}".strip()
 
 
-_HANDLERS: dict[type, Callable[[Projection, Any], None]] = {
-    ev.RunStarted: Projection._run_started,
-    ev.Steered: Projection._steered,
-    ev.MessageFinished: Projection._message_finished,
-    ev.ToolStarted: Projection._tool_started,
-    ev.ToolFinished: Projection._tool_finished,
-    ev.ToolBatchFinished: Projection._tool_batch_finished,
-    ev.Decided: Projection._decided,
-    ev.CheckpointMade: Projection._checkpoint_made,
-    ev.CompactionFinished: Projection._compaction_finished,
-    ev.HumanRequested: Projection._human_requested,
-    ev.HumanAnswered: Projection._human_answered,
-}
+_HANDLERS = handlers(Projection)

@@ -1,4 +1,7 @@
-"""A planned pause: announced with its end, ended at once by whoever may end it (rules R1, R12, U7, U8)."""
+"""Carrying out recovery: `Recovery` does what `decide` decided, `Backoff` waits, `Compactor` makes room.
+
+Every decision is published and stored before anything is done about it (rules R1, R7, R12, R14, U7, U8).
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,15 @@ from handrail import events as ev
 from handrail.loop import compaction
 from handrail.loop.context import (
     Cause,
-    End,
     RunConfig,
     RunContext,
-    Scope,
+    RunEnd,
     bound_end,
     bounded,
-    forbids,
+    exceeded,
     interrupted,
 )
-from handrail.loop.request import Reply
+from handrail.loop.request import ModelReply
 from handrail.messages import AssistantMessage, Failure
 from handrail.policy import RecoveryPolicy
 from handrail.providers.base import Request
@@ -33,7 +35,7 @@ _HOW: dict[Cause | None, ev.WaitHow] = {
     "steer": "steered",
     "recovery_off": "recovery_off",
 }
-_GOES_ON = ("elapsed", "skipped", "steered")
+_CONTINUES = ("elapsed", "skipped", "steered")
 
 
 class HasPolicy(Protocol):
@@ -42,19 +44,18 @@ class HasPolicy(Protocol):
 
 
 class Backoff:
-    """Waits on a stage. One pause at a time."""
+    """Planned pauses, one at a time. Each is announced with its end, and a person may end it at once."""
 
-    def __init__(self, stage: RunContext, plan: HasPolicy) -> None:
-        self._stage, self._plan = stage, plan
-        self._scope: Scope | None = None
+    def __init__(self, ctx: RunContext, config: HasPolicy) -> None:
+        self._ctx, self._config = ctx, config
 
     async def pause(self, decision: Decision, facts: Facts) -> bool:
-        """Wait as decided. False: no request may follow (stopped, or recovery was switched off)."""
+        """Wait as decided. False: no request may follow, because the run was stopped or recovery switched off."""
         assert decision.until is not None
         guidance = decision.guidance
         return await self._wait(
             ev.WaitStarted(
-                **self._stage.stamp(),
+                **self._ctx.stamp(),
                 seconds=decision.delay_s,
                 until=decision.until,
                 decision=decision.kind,
@@ -64,68 +65,52 @@ class Backoff:
                 number=decision.number,
                 limit=decision.limit,
                 poll=decision.poll,
-                polls=self._plan.policy.max_polls if decision.poll is not None else None,
+                polls=self._config.policy.max_polls if decision.poll is not None else None,
             )
         )
 
     async def resume(self, wait: ev.WaitStarted) -> bool:
-        """Go on with a wait of a stored run, till the same moment (rule U7)."""
-        left = max(0.0, wait.until - self._stage.clock.now())
+        """Continue a wait of a stored run, until the same moment (rule U7)."""
+        left = max(0.0, wait.until - self._ctx.clock.now())
         again = {
             f: getattr(wait, f) for f in ("until", "decision", "reason", "words", "source", "number", "limit")
         }
         return await self._wait(
-            ev.WaitStarted(**self._stage.stamp(), seconds=left, poll=wait.poll, polls=wait.polls, **again)
+            ev.WaitStarted(**self._ctx.stamp(), seconds=left, poll=wait.poll, polls=wait.polls, **again)
         )
 
-    def skip(self) -> None:
-        """Ask now: a person is tired of waiting."""
-        self._end("skip")
-
-    def steered(self) -> None:
-        """A message waits: it replaces the rest of a retry's or resume's delay, no other wait (rule R1)."""
-        wait = self._stage.state.wait
-        if wait is not None and wait.decision in ("retry", "resume"):
-            self._end("steer")
-
-    def recovery_off(self) -> None:
-        self._end("recovery_off")
-
-    def _end(self, cause: Cause) -> None:
-        if self._scope is not None:
-            self._scope.interrupt(cause)
-
     async def _wait(self, started: ev.WaitStarted) -> bool:
-        stage = self._stage
-        with stage.interrupts.scope() as scope:
-            self._scope = scope
-            stage.emit(started)
-            await stage.commit()
-            if not self._plan.policy.enabled:
+        ctx = self._ctx
+        with ctx.interrupts.scope("skip", "steer", "recovery_off") as scope:
+            ctx.emit(started)
+            await ctx.commit()
+            if not self._config.policy.enabled:
                 scope.interrupt("recovery_off")
-            await stage.clock.sleep_until(started.until)
-        self._scope = None
+            await ctx.clock.sleep_until(started.until)
         if scope.cause == "suspend":
             return False
         how = _HOW.get(scope.cause, "stopped")
-        stage.emit(ev.WaitEnded(**stage.stamp(), how=how))
-        return how in _GOES_ON
+        ctx.emit(ev.WaitEnded(**ctx.stamp(), how=how))
+        return how in _CONTINUES
 
 
 class Recovery:
-    """`step` says that the run wants a submission. `last_class` is that of the last failure."""
+    """Classifies replies and carries out decisions. `last_class` is the class of the last failure.
 
-    def __init__(self, stage: RunContext, plan: RunConfig, *, step: bool) -> None:
-        self._stage, self._plan, self._step = stage, plan, step
-        self.backoff = Backoff(stage, plan)
+    `step`: the run must end with a submission.
+    """
+
+    def __init__(self, ctx: RunContext, config: RunConfig, *, step: bool) -> None:
+        self._ctx, self._config, self._step = ctx, config, step
+        self.backoff = Backoff(ctx, config)
         self.last_class: str | None = None
 
     def facts(self, message: AssistantMessage, *, ends: bool = False) -> Facts:
-        """What `decide` needs of a reply. `ends`: every result of its batch voted for the end."""
-        model, usage = self._plan.provider.model, message.usage
+        """What `decide` needs to know about a reply. `ends`: every result of its batch voted to end the loop."""
+        model, usage = self._config.provider.model, message.usage
         broke = message.stop_reason == "error"
         failure = message.failure or Failure("the provider gave no reason", model.provider) if broke else None
-        verdict = classify(failure, now=self._stage.clock.now()) if failure else None
+        verdict = classify(failure, now=self._ctx.clock.now()) if failure else None
         readable = checkpoints.readable(message)
         return Facts(
             stop_reason=message.stop_reason,
@@ -133,45 +118,43 @@ class Recovery:
             calls=len(message.calls),
             verdict=verdict,
             failure=failure,
-            tail=ends and not self._step and not self._stage.state.queue.steering,
+            tail=ends and not self._step and not self._ctx.state.queue.steering,
             paused=message.stop_detail == "pause_turn",
             context=usage.context if usage else None,
             output=usage.output if usage else None,
-            cap=self._plan.cap,
+            cap=self._config.cap,
             window=model.window,
             chars=len(readable),
         )
 
-    async def carry_out(self, decision: Decision, facts: Facts) -> End | None:
-        """Announce a decision, then do it. A bound that forbids its request ends the run now (rule L1)."""
+    async def carry_out(self, decision: Decision, facts: Facts) -> RunEnd | None:
+        """Announce a decision, then carry it out. A bound that rules out its request ends the run now (rule L1)."""
         self.last_class = decision.class_ or self.last_class
         failed = decision.class_ not in PERMANENT and decision.class_ != "cancelled"
         counted = decision.delay_s if decision.kind in ("retry", "resume") else 0.0
-        hit = forbids(self._stage, after_s=counted) if failed else None
+        hit = exceeded(self._ctx, after_s=counted) if failed else None
         if hit is not None:
             decision = replace(
                 decision, kind="finish", reason=hit.outcome, why=hit.why, delay_s=0.0, until=None, spent=None
             )
         self.announce(decision, facts)
-        await self._stage.commit()
+        await self._ctx.commit()
         if hit is not None:
             return bound_end(hit)
         if decision.kind == "finish":
             return self._finish(decision, facts)
-        if decision.delay_s > 0 and decision.until is not None:
-            went_on = await self.backoff.pause(decision, facts)
-            if not went_on:
-                return interrupted(self._stage) or self._finish(
-                    replace(decision, why=f"{decision.why}; recovery was switched off"), facts
-                )
+        pauses = decision.delay_s > 0 and decision.until is not None
+        if pauses and not await self.backoff.pause(decision, facts):
+            switched_off = replace(decision, why=f"{decision.why}; recovery was switched off")
+            return interrupted(self._ctx) or self._finish(switched_off, facts)
         return None
 
     def announce(self, decision: Decision, facts: Facts | None = None) -> None:
-        """The decision, the omission and the checkpoint, on record before any pause (rule R7)."""
-        stage = self._stage
-        stage.emit(
+        """Publish the decision, the omission and the checkpoint, before any pause (rule R7)."""
+        ctx = self._ctx
+        ctx.emit(
             ev.Decided(
-                **stage.stamp(),
+                **ctx.stamp(),
                 decision=decision.kind,
                 reason=decision.reason,
                 class_=decision.class_,
@@ -183,45 +166,45 @@ class Recovery:
                 omits=decision.omits,
                 failure=facts.failure if facts else None,
                 evidence=_evidence(facts) if facts else {},
-                before=stage.state.ledger,
+                before=ctx.state.ledger,
                 after=decision.after,
             )
         )
         if facts is not None and decision.omits:
             self._checkpoint()
         if decision.spent is not None:
-            limit = getattr(self._plan.policy, _LIMITS.get(decision.spent, ""), 1)
-            spent = getattr(stage.state.ledger, decision.spent)
+            limit = getattr(self._config.policy, _LIMITS.get(decision.spent, ""), 1)
+            spent = getattr(ctx.state.ledger, decision.spent)
             if decision.spent == "continues":
-                spent += stage.state.ledger.resumes
-            stage.emit(ev.BudgetSpent(**stage.stamp(), which=decision.spent, spent=spent, limit=limit))
+                spent += ctx.state.ledger.resumes
+            ctx.emit(ev.BudgetSpent(**ctx.stamp(), which=decision.spent, spent=spent, limit=limit))
 
     def _checkpoint(self) -> None:
-        stage, reply = self._stage, self._stage.state.last
+        ctx, reply = self._ctx, self._ctx.state.last
         if reply is None:
             return
-        pieces = checkpoints.merge(stage.projection.pieces, checkpoints.readable(reply))
+        pieces = checkpoints.merge(ctx.projection.pieces, checkpoints.readable(reply))
         calls = [call.name for call in reply.calls]
-        made = checkpoints.make(pieces, calls, self._plan.policy.checkpoint_max_chars)
+        made = checkpoints.make(pieces, calls, self._config.policy.checkpoint_max_chars)
         if made is not None:
-            stage.emit(
+            ctx.emit(
                 ev.CheckpointMade(
-                    **stage.stamp(), text=made.text, quoted=made.quoted, of=made.of, pieces=made.pieces
+                    **ctx.stamp(), text=made.text, quoted=made.quoted, of=made.of, pieces=made.pieces
                 )
             )
 
-    def _finish(self, decision: Decision, facts: Facts) -> End:
-        """The end that a finish means (rules R15, R16, U5)."""
+    def _finish(self, decision: Decision, facts: Facts) -> RunEnd:
+        """The end that follows from the decision to finish (rules R15, R16, U5)."""
         error = facts.failure.text[:2000] if facts.failure else decision.why
         until = decision.guidance.at if decision.guidance else None
         class_ = decision.class_
         if class_ == "cancelled":
-            return End("cancelled", class_, error)
+            return RunEnd("cancelled", class_, error)
         if class_ == "usage_limit":
-            return End("usage-limit", class_, error, until=until)
+            return RunEnd("usage-limit", class_, error, until=until)
         if class_ == "empty" and self._step:
-            return End("no-submit", class_, error)
-        return End("provider", class_, error, until=until)
+            return RunEnd("no-submit", class_, error)
+        return RunEnd("provider", class_, error, until=until)
 
 
 _LIMITS = {
@@ -233,7 +216,7 @@ _LIMITS = {
 
 
 def _evidence(facts: Facts) -> dict[str, Any]:
-    """What the decision was made from, for the inspector."""
+    """What the decision was based on, for the list of decisions."""
     shown: dict[str, Any] = {"stop_reason": facts.stop_reason, "chars": facts.chars, "calls": facts.calls}
     for name in ("context", "output", "cap", "window"):
         if getattr(facts, name) is not None:
@@ -248,77 +231,79 @@ def _evidence(facts: Facts) -> dict[str, Any]:
 
 
 class Compactor:
-    """`ask(request)` makes the request for a summary; it counts in every bound like any other."""
+    """Summarises older messages. `ask(request)` requests the summary; it counts towards every bound (rule R14)."""
 
     def __init__(
         self,
-        stage: RunContext,
-        plan: RunConfig,
+        ctx: RunContext,
+        config: RunConfig,
         recovery: Recovery,
-        ask: Callable[[Request], Awaitable[Reply]],
+        ask: Callable[[Request], Awaitable[ModelReply]],
     ) -> None:
-        self._stage, self._plan, self._recovery, self._ask = stage, plan, recovery, ask
+        self._ctx, self._config, self._recovery, self._ask = ctx, config, recovery, ask
 
-    async def make_room(self) -> End | None:
-        """Compact when that was decided, asked for, or when the request is known not to fit (rule R14)."""
-        stage, plan, state = self._stage, self._plan, self._stage.state
-        window = plan.provider.model.window
+    async def make_room(self) -> RunEnd | None:
+        """Compact when that was decided or asked for, or when the next request would not fit (rule R14)."""
+        ctx, config, state = self._ctx, self._config, self._ctx.state
+        window = config.provider.model.window
         if not state.must_compact:
-            asked, plan.compact_now = plan.compact_now, False
-            may = plan.policy.enabled and plan.policy.compaction and state.ledger.compactions < 1
-            full = may and compaction.overfull(stage.projection.messages, window, plan.cap)
+            asked, config.compact_now = config.compact_now, False
+            may = config.policy.enabled and config.policy.compaction and state.ledger.compactions < 1
+            full = may and compaction.overfull(ctx.projection.messages, window, config.cap)
             if not (asked or full):
                 return None
             why = "asked for" if asked else "the next request would not fit the window"
             self._recovery.announce(_compact_first(state.ledger, why, by_person=asked))
-        plan_of = compaction.plan(stage.projection.messages, window)
-        stage.emit(
+        summary_plan = compaction.plan(ctx.projection.messages, window)
+        ctx.emit(
             ev.CompactionStarted(
-                **stage.stamp(), why="overflow", messages=plan_of.older, before=plan_of.before
+                **ctx.stamp(), why="overflow", messages=summary_plan.older, before=summary_plan.before
             )
         )
-        if plan_of.older == 0:
-            stage.emit(
-                ev.CompactionFinished(**stage.stamp(), ok=False, why="there is nothing older to summarise")
+        if summary_plan.older == 0:
+            ctx.emit(
+                ev.CompactionFinished(**ctx.stamp(), ok=False, why="there is nothing older to summarise")
             )
             return self._overflow_end("the newest messages alone do not fit the window")
         end = None
         while end is None and state.must_compact:  # a summary that failed is asked for again (rule R2)
-            end = interrupted(stage) or bounded(stage) or await self._summarise(plan_of)
+            end = interrupted(ctx) or bounded(ctx) or await self._summarise(summary_plan)
         return end
 
-    async def _summarise(self, plan_of: compaction.Plan) -> End | None:
-        stage = self._stage
-        request = compaction.request(stage.projection.messages[: plan_of.older], self._plan.provider.model)
-        await stage.commit()
-        ended = interrupted(stage)
+    async def _summarise(self, summary_plan: compaction.CompactionPlan) -> RunEnd | None:
+        ctx = self._ctx
+        request = compaction.request(
+            ctx.projection.messages[: summary_plan.older], self._config.provider.model
+        )
+        await ctx.commit()
+        ended = interrupted(ctx)
         if ended:
             return ended
         reply = await self._ask(request)
-        ended = interrupted(stage)
+        ended = interrupted(ctx)
         if ended:
             return ended
         message = reply.message
         facts = self._recovery.facts(message)
         if message.stop_reason == "length" or facts.class_ in ("context_overflow", "output_truncated"):
-            stage.emit(ev.CompactionFinished(**stage.stamp(), ok=False, why="the summary itself was cut"))
-            return self._overflow_end("the summary itself was cut")
+            ctx.emit(ev.CompactionFinished(**ctx.stamp(), ok=False, why="the summary itself was cut off"))
+            return self._overflow_end("the summary itself was cut off")
         if not facts.good:
-            steering = bool(stage.state.queue.steering)
-            policy, now = self._plan.policy, stage.clock.now()
-            decision = decide(facts, stage.state.ledger, policy, now, steering=steering)
+            steering = bool(ctx.state.queue.steering)
+            policy, now = self._config.policy, ctx.clock.now()
+            decision = decide(facts, ctx.state.ledger, policy, now, steering=steering)
             if decision is None:
                 return self._overflow_end("the model gave no summary")
             return await self._recovery.carry_out(replace(decision, omits=False), facts)
-        stage.emit(compaction.finished(plan_of, message.text, stage.stamp()))
-        await stage.commit()
-        if stage.state.poor_compactions >= 2:
-            return self._overflow_end("two compactions in a row gained under 20 %")
-        return bounded(self._stage)
+        ctx.emit(compaction.finished(summary_plan, message.text, ctx.stamp()))
+        await ctx.commit()
+        if ctx.state.poor_compactions >= 2:
+            return self._overflow_end("two compactions in a row freed less than 20 %")
+        return bounded(self._ctx)
 
-    def _overflow_end(self, why: str) -> End:
+    def _overflow_end(self, why: str) -> RunEnd:
         self._recovery.last_class = "context_overflow"
-        return bounded(self._stage) or End("provider", "context_overflow", error=why)
+        return bounded(self._ctx) or RunEnd("provider", "context_overflow", error=why)
 
 
 def _compact_first(ledger: ev.Ledger, why: str, *, by_person: bool) -> Decision:

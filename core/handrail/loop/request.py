@@ -1,4 +1,4 @@
-"""One request and its reply: stream, watch for silence, stop at once, keep what came (rules L9 to L11)."""
+"""One request and its reply: stream it, watch for silence, stop at once, keep what came (rules L9 to L11)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Literal, cast
 from handrail import events as ev
 from handrail.loop.compaction import estimate
 from handrail.loop.context import Cause, RunContext, Scope
+from handrail.loop.projection import Projection
 from handrail.messages import AssistantMessage, Block, Failure, ToolCall, Usage, clean
 from handrail.providers.assemble import Assembler
 from handrail.providers.base import (
@@ -26,150 +27,139 @@ from handrail.providers.base import (
 
 Purpose = Literal["task", "summary"]
 
-LOST = "the program ended while this reply was streaming"
+EXITED = "the program ended while this reply was streaming"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ModelReply:
     """A reply as the loop sees it. `cause` says what interrupted it."""
 
     message: AssistantMessage
     cause: Cause | None = None
 
 
-class Asker:
-    """Makes requests on a stage. One request at a time; `retry_now` gives up on the one under way (stalled)."""
+async def stream_reply(
+    ctx: RunContext, provider: Provider, request: Request, *, purpose: Purpose, idle_s: float
+) -> ModelReply:
+    """Make one request. Always returns a reply; `cause` is set when the run itself ended the stream (rules L9, L10).
 
-    def __init__(self, stage: RunContext) -> None:
-        self._stage = stage
-        self._scope: Scope | None = None
-        self._ids: set[str] = set()
-
-    def retry_now(self) -> None:
-        """Treat the request under way as broken, because a person says so."""
-        if self._scope is not None:
-            self._scope.interrupt("retry")
-
-    def knows(self, ids: Iterable[str]) -> None:
-        """Note ids of earlier calls, so that later ones differ (rule L5)."""
-        self._ids.update(ids)
-
-    def rebuild(self, model: str, pieces: Iterable[ev.MessageDelta]) -> AssistantMessage:
-        """A reply from the pieces on record: as far as it came when the program ended (rule J3)."""
-        partial = Assembler(model)
-        for piece in pieces:
-            if piece.kind == "text":
-                partial.text(piece.text)
-            elif piece.kind == "thinking":
-                partial.thinking(piece.text)
-            elif piece.index is not None:
-                if piece.name is not None:
-                    partial.call(piece.index, "", piece.name)
-                partial.arguments(piece.index, piece.text)
-        failure = Failure(LOST, phase="stream")
-        return self._unique(partial.message("error", failure=failure))
-
-    async def ask(self, provider: Provider, request: Request, *, purpose: Purpose, idle_s: float) -> Reply:
-        """Ask once. Always gives a reply; `cause` is set when something of ours ended the stream (rules L9, L10)."""
-        stage = self._stage
-        started = stage.clock.now()
-        stage.emit(ev.MessageStarted(**stage.stamp(), model=provider.model.name))
-        partial = Assembler(provider.model.name)
-        message: AssistantMessage | None = None
-        with stage.interrupts.scope() as scope:
-            self._scope = scope
-            watch = _IdleWatch(stage, scope, idle_s)
-            try:
-                message = await self._read(provider, request, partial, watch)
-            finally:
-                watch.cancel()
-                self._scope = None
-        cause = scope.cause if message is None else None
-        if message is None:
-            message = _broken(partial, cause, idle_s, provider)
-        message = self._unique(message)
-        guess = estimate(request, message) if message.usage is None else None
-        cost = _cost(provider, message.usage or guess)
-        if cause != "suspend":
-            seconds = stage.since(started)
-            stage.emit(
-                ev.MessageFinished(
-                    **stage.stamp(),
-                    message=message,
-                    purpose=purpose,
-                    seconds=seconds,
-                    cost=cost,
-                    estimate=guess,
-                )
-            )
-        return Reply(message, cause)
-
-    async def _read(
-        self, provider: Provider, request: Request, partial: Assembler, watch: _IdleWatch
-    ) -> AssistantMessage:
-        stage = self._stage
-        now, pass_on, turn = stage.clock.now, stage.pass_on, stage.turn
+    `idle_s` is how many seconds without any part of the reply count as a broken stream.
+    """
+    started = ctx.clock.now()
+    ctx.emit(ev.MessageStarted(**ctx.stamp(), model=provider.model.name))
+    partial = Assembler(provider.model.name)
+    message: AssistantMessage | None = None
+    with ctx.interrupts.scope("retry") as scope:
+        watch = _IdleWatch(ctx, scope, idle_s)
         try:
-            stream = provider.stream(request)
-            try:
-                async for part in stream:
-                    at = watch.last = now()
-                    if isinstance(part, TextDelta):
-                        text = clean(part.text)
-                        partial.text(text)
-                        pass_on(ev.MessageDelta(at=at, turn=turn, text=text))
-                    elif isinstance(part, Finished):
-                        return part.message
-                    elif isinstance(part, Note):
-                        stage.emit(ev.Notice(**stage.stamp(), text=clean(part.text), level=part.level))
-                    else:
-                        pass_on(_delta(part, partial, at, turn))
-            finally:
-                await _close(stream)
-        except Exception as error:  # a provider should not raise; whatever it does, the loop is total
-            failure = Failure(f"{type(error).__name__}: {error}", provider.model.provider, "stream")
-            return partial.message("error", failure=failure)
-        failure = Failure("the stream ended before the reply was finished", provider.model.provider, "stream")
+            message = await _read(ctx, provider, request, partial, watch)
+        finally:
+            watch.cancel()
+    cause = scope.cause if message is None else None
+    if message is None:
+        message = _interrupted_reply(partial, cause, idle_s, provider)
+    message = with_unique_ids(message, ctx.projection)
+    guess = estimate(request, message) if message.usage is None else None
+    cost = _cost(provider, message.usage or guess)
+    if cause != "suspend":
+        seconds = ctx.since(started)
+        ctx.emit(
+            ev.MessageFinished(
+                **ctx.stamp(), message=message, purpose=purpose, seconds=seconds, cost=cost, estimate=guess
+            )
+        )
+    return ModelReply(message, cause)
+
+
+async def _read(
+    ctx: RunContext, provider: Provider, request: Request, partial: Assembler, watch: _IdleWatch
+) -> AssistantMessage:
+    now, publish, turn = ctx.clock.now, ctx.pass_on, ctx.turn
+    try:
+        stream = provider.stream(request)
+        try:
+            async for part in stream:
+                at = watch.last = now()
+                if isinstance(part, TextDelta):
+                    text = clean(part.text)
+                    partial.text(text)
+                    publish(ev.MessageDelta(at=at, turn=turn, text=text))
+                elif isinstance(part, Finished):
+                    return part.message
+                elif isinstance(part, Note):
+                    ctx.emit(ev.Notice(**ctx.stamp(), text=clean(part.text), level=part.level))
+                else:
+                    publish(_delta(part, partial, at, turn))
+        finally:
+            await _close(stream)
+    except Exception as error:  # a provider should not raise, but whatever it does, the run must go on
+        failure = Failure(f"{type(error).__name__}: {error}", provider.model.provider, "stream")
         return partial.message("error", failure=failure)
+    failure = Failure("the stream ended before the reply was finished", provider.model.provider, "stream")
+    return partial.message("error", failure=failure)
 
-    def _unique(self, message: AssistantMessage) -> AssistantMessage:
-        """Give duplicate and empty call ids a name of their own, always the same one (rule L5)."""
-        if not message.calls:
-            return message
-        content: list[Block] = []
-        changed = False
-        for block in message.content:
-            if isinstance(block, ToolCall):
-                unique = self._free(block.id)
-                changed = changed or unique != block.id
-                block = block if unique == block.id else replace(block, id=unique)
-                self._ids.add(unique)
-            content.append(block)
-        return replace(message, content=tuple(content)) if changed else message
 
-    def _free(self, id: str) -> str:
-        base, number = id or "call", 1
-        candidate = id or f"{base}_{number}"
-        while candidate in self._ids:
-            number += 1
-            candidate = f"{base}_{number}"
-        return candidate
+def rebuild_reply(model: str, pieces: Iterable[ev.MessageDelta], projection: Projection) -> AssistantMessage:
+    """A reply from its recorded pieces, as far as it had come when the program exited (rule J3)."""
+    partial = Assembler(model)
+    for piece in pieces:
+        if piece.kind == "text":
+            partial.text(piece.text)
+        elif piece.kind == "thinking":
+            partial.thinking(piece.text)
+        elif piece.index is not None:
+            if piece.name is not None:
+                partial.call(piece.index, "", piece.name)
+            partial.arguments(piece.index, piece.text)
+    failure = Failure(EXITED, phase="stream")
+    return with_unique_ids(partial.message("error", failure=failure), projection)
+
+
+def is_rebuilt(message: AssistantMessage) -> bool:
+    """Whether this reply was rebuilt from pieces after the program had exited (rule J3)."""
+    return message.failure is not None and message.failure.text == EXITED
+
+
+def with_unique_ids(message: AssistantMessage, projection: Projection) -> AssistantMessage:
+    """Replace duplicate and empty call ids by unique ones. The same input gives the same ids (rule L5)."""
+    if not message.calls:
+        return message
+    content: list[Block] = []
+    taken: set[str] = set()
+    changed = False
+    for block in message.content:
+        if isinstance(block, ToolCall):
+            id = _free_id(block.id, taken, projection)
+            taken.add(id)
+            if id != block.id:
+                block, changed = replace(block, id=id), True
+        content.append(block)
+    return replace(message, content=tuple(content)) if changed else message
+
+
+def _free_id(id: str, taken: set[str], projection: Projection) -> str:
+    base, number = id or "call", 1
+    candidate = id or f"{base}_{number}"
+    while candidate in taken or projection.has_call(candidate):
+        number += 1
+        candidate = f"{base}_{number}"
+    return candidate
 
 
 class _IdleWatch:
-    """Fires the scope when no part came for `seconds` (rule L10). One timer, moved on only when it rings."""
+    """Interrupts the scope when no part came for `seconds` (rule L10). It uses one timer, re-armed when it fires."""
 
-    def __init__(self, stage: RunContext, scope: Scope, seconds: float) -> None:
-        self._clock, self._scope, self._seconds = stage.clock, scope, seconds
+    def __init__(self, ctx: RunContext, scope: Scope, seconds: float) -> None:
+        self._clock, self._scope, self._seconds = ctx.clock, scope, seconds
         self.last = self._clock.now()
-        self._timer = self._clock.call_later(seconds, self._ring)
+        self._timer = self._clock.call_later(seconds, self._on_timer)
 
-    def _ring(self) -> None:
+    def _on_timer(self) -> None:
         due = self.last + self._seconds
         if self._clock.now() >= due:
             self._scope.interrupt("idle")
         else:
-            self._timer = self._clock.call_at(due, self._ring)
+            self._timer = self._clock.call_at(due, self._on_timer)
 
     def cancel(self) -> None:
         self._timer.cancel()
@@ -190,8 +180,10 @@ def _delta(part: Part, partial: Assembler, at: float, turn: int | None) -> ev.Me
     return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=call.index, text=text)
 
 
-def _broken(partial: Assembler, cause: Cause | None, idle_s: float, provider: Provider) -> AssistantMessage:
-    """What came before one of ours ended the stream."""
+def _interrupted_reply(
+    partial: Assembler, cause: Cause | None, idle_s: float, provider: Provider
+) -> AssistantMessage:
+    """What had come when the run itself ended the stream."""
     if cause in ("idle", "retry"):
         why = (
             f"timed out: no event from the stream for {idle_s:g} s"
@@ -208,13 +200,8 @@ async def _close(stream: AsyncIterator[Part]) -> None:
         await close()
 
 
-def is_lost(message: AssistantMessage) -> bool:
-    """Whether this reply was put together from the pieces that a killed program had on record (rule J3)."""
-    return message.failure is not None and message.failure.text == LOST
-
-
 def _cost(provider: Provider, usage: Usage | None) -> float | None:
-    """Dollars of a reply, None while the price is unknown (never 0 for unknown). No usage at all is no cost."""
+    """The cost of a reply in dollars; None while the price is unknown (never 0 for unknown). No usage costs 0."""
     price = provider.model.price
     if price is None or usage is None:
         return None if price is None else 0.0
@@ -227,7 +214,7 @@ def _cost(provider: Provider, usage: Usage | None) -> float | None:
     return million / 1_000_000
 
 
-def same_reply(message: AssistantMessage) -> str:
+def reply_key(message: AssistantMessage) -> str:
     """A key that is equal for equal replies (rule L13)."""
     calls = [(c.name, c.raw) for c in message.calls]
     return json.dumps([message.text, calls], ensure_ascii=False)

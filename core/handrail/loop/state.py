@@ -1,7 +1,6 @@
-"""Where a run stands: a fold over its events (house: everything is made from events).
+"""The state of a run: a fold over its events.
 
-The live run and a resumed one take the same path: what an event changes, it changes here. So resuming keeps every
-counter by construction.
+A live run and a resumed one apply the same events here, so resuming keeps every counter by construction.
 """
 
 from __future__ import annotations
@@ -11,13 +10,14 @@ from dataclasses import replace
 from typing import Any
 
 from handrail import events as ev
+from handrail.events.fold import handlers
 from handrail.messages import AssistantMessage, Usage
 from handrail.policy import Bounds
 from handrail.recovery import decide as ledgers
 
 
 class RunState:
-    """Counters, ledger, queue and open questions of the run at hand."""
+    """Counters, ledger, queue and open questions of the current run."""
 
     def __init__(self) -> None:
         self.bounds = Bounds()
@@ -25,7 +25,7 @@ class RunState:
         self.questions: dict[str, ev.HumanRequested] = {}
         self.approvals: dict[str, ev.ApprovalRequested] = {}
         self.patterns: set[str] = set()
-        # Answers and approvals of calls that have no result yet.
+        # Answers and approvals for calls that have no result yet.
         self.answered: list[tuple[ev.HumanRequested, ev.HumanAnswered]] = []
         self.approved: dict[str, ev.ApprovalAnswered] = {}
         self.poor_compactions = 0
@@ -45,26 +45,26 @@ class RunState:
         self.must_compact = False
         self.last: AssistantMessage | None = None
         self.last_batch: ev.ToolBatchFinished | None = None
-        self.settled = True  # what follows from the last reply is on record
+        self.settled = True  # the decision that follows the last reply has been recorded
         self.running = False
         self.active_s = 0.0
         self._mark: float | None = None
 
     @property
-    def held(self) -> bool:
-        """The run's wall clock holds: a person or a limit is waited for (rules L3, H2)."""
+    def paused(self) -> bool:
+        """The run's clock is paused: it waits for a person or for a usage limit (rules L3, H2)."""
         return bool(self.questions or self.approvals) or (
             self.wait is not None and self.wait.decision == "wait"
         )
 
     def active(self, now: float) -> float:
         """Seconds of wall clock that count for the deadline, up to `now` (rule L3)."""
-        if self._mark is None or self.held or not self.running:
+        if self._mark is None or self.paused or not self.running:
             return self.active_s
         return self.active_s + max(0.0, now - self._mark)
 
     def take_answer(self, wanted: Callable[[ev.HumanRequested], bool]) -> ev.HumanAnswered | None:
-        """An answer on record that was not delivered to the tool that asked; it counts once."""
+        """Take an answer that was recorded but not delivered to the tool that asked. Each is taken once."""
         for pair in self.answered:
             if wanted(pair[0]):
                 self.answered.remove(pair)
@@ -72,14 +72,18 @@ class RunState:
         return None
 
     def apply(self, event: ev.Event) -> None:
-        """Take one event in."""
+        """Update the state with one event."""
         handler = _HANDLERS.get(type(event))
         if handler is None:
             return
-        if self._mark is not None and self.running and not self.held and not isinstance(event, ev.RunStarted):
-            self.active_s += max(
-                0.0, event.at - self._mark
-            )  # the time between two lives of a run is none of it
+        if (
+            self._mark is not None
+            and self.running
+            and not self.paused
+            and not isinstance(event, ev.RunStarted)
+        ):
+            # Time between two processes of one run does not count: hence not for RunStarted.
+            self.active_s += max(0.0, event.at - self._mark)
         self._mark = event.at
         handler(self, event)
 
@@ -136,7 +140,7 @@ class RunState:
         if event.decision == "compact":
             self.must_compact = True
         if event.until is not None and event.decision in _PAUSES:
-            # The pause is on record from here on, also if the program ends before it begins (rules R7, U7).
+            # The pause counts from here on, even if the program exits before it begins (rules R7, U7).
             self.wait = _wait_of(event, event.until)
 
     def _wait_started(self, event: ev.WaitStarted) -> None:
@@ -150,8 +154,8 @@ class RunState:
 
     def _human_answered(self, event: ev.HumanAnswered) -> None:
         asked = self.questions.pop(event.id, None)
-        told = event.how in ("resolved", "answered", "declined") and not event.secret
-        if asked is not None and asked.call_id is not None and told:
+        usable = event.how in ("resolved", "answered", "declined") and not event.secret
+        if asked is not None and asked.call_id is not None and usable:
             self.answered.append((asked, event))
 
     def _approval_requested(self, event: ev.ApprovalRequested) -> None:
@@ -205,7 +209,7 @@ _PAUSES = ("retry", "resume", "wait")
 
 
 def _wait_of(decided: ev.Decided, until: float) -> ev.WaitStarted:
-    """The pause that a decision announces."""
+    """The pause that a decision announces, as an event."""
     return ev.WaitStarted(
         at=decided.at,
         turn=decided.turn,
@@ -219,11 +223,11 @@ def _wait_of(decided: ev.Decided, until: float) -> ev.WaitStarted:
     )
 
 
-POOR_GAIN = 0.8  # a compaction that leaves more than this gained under 20 % (rule R14)
+POOR_GAIN = 0.8  # a compaction that leaves a larger share than this gained under 20 % (rule R14)
 
 
 class Queue:
-    """Messages of a person that wait, in order. Immutable."""
+    """A person's messages that wait to be delivered, in order. Immutable."""
 
     __slots__ = ("follow_ups", "steering")
 
@@ -255,7 +259,7 @@ class Queue:
         return self._map(lambda lane: tuple(replace(m, text=text) if m.id == id else m for m in lane))
 
     def moved(self, id: str, offset: int) -> Queue:
-        """The message `offset` places later (earlier when negative) in its own lane."""
+        """Move a message `offset` places later (earlier when negative) among those of its kind."""
 
         def move(lane: tuple[ev.QueuedMessage, ...]) -> tuple[ev.QueuedMessage, ...]:
             index = next((i for i, m in enumerate(lane) if m.id == id), None)
@@ -278,23 +282,4 @@ def is_good(message: AssistantMessage) -> bool:
     return bool(message.calls) or bool(message.text.strip())
 
 
-_HANDLERS: dict[type, Callable[[RunState, Any], None]] = {
-    ev.RunStarted: RunState._run_started,
-    ev.TurnStarted: RunState._turn_started,
-    ev.MessageFinished: RunState._message_finished,
-    ev.ToolBatchFinished: RunState._tool_batch_finished,
-    ev.Submission: RunState._submission,
-    ev.Decided: RunState._decided,
-    ev.WaitStarted: RunState._wait_started,
-    ev.WaitEnded: RunState._wait_ended,
-    ev.HumanRequested: RunState._human_requested,
-    ev.HumanAnswered: RunState._human_answered,
-    ev.ApprovalRequested: RunState._approval_requested,
-    ev.ApprovalAnswered: RunState._approval_answered,
-    ev.QueueChanged: RunState._queue_changed,
-    ev.Steered: RunState._steered,
-    ev.SettingsChanged: RunState._settings_changed,
-    ev.CompactionFinished: RunState._compaction_finished,
-    ev.RunFinished: RunState._run_finished,
-    ev.RunInterrupted: RunState._run_interrupted,
-}
+_HANDLERS = handlers(RunState)

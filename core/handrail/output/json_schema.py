@@ -1,6 +1,6 @@
-"""JSON Schema for submissions: refuse a bad schema, show it to a model, judge data by it (rules S1, S2).
+"""JSON Schema for submissions: check the schema, prepare it for the model, validate data (rules S1, S2).
 
-jsonschema and referencing are imported on first use: a run without a schema does not pay for them.
+jsonschema and referencing are imported on first use, so that a run without a schema starts faster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from jsonschema import FormatChecker
 
 VALUE = "value"
-"""The one property that a root which is no object is wrapped in (rule S1)."""
+"""The single property that wraps a root that is not an object (rule S1)."""
 
 NOT_ALLOWED = "Extra fields are not allowed"
 
@@ -30,7 +30,7 @@ _NAMED = ("properties", "patternProperties", "dependentSchemas", "dependencies",
 
 
 class OutputError(ConfigError, ValueError):
-    """The type or the schema of an answer cannot be used. The message says what, where, and what to do."""
+    """The output type or schema cannot be used. The message says what is wrong, where, and what to do."""
 
 
 def says_object(schema: Mapping[str, Any]) -> bool:
@@ -39,12 +39,12 @@ def says_object(schema: Mapping[str, Any]) -> bool:
 
 
 def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema as a model gets it: an object at the root, wrapped under `VALUE` if need be (rule S1)."""
+    """The schema as the model gets it: an object at the root, wrapped in `VALUE` if necessary (rule S1)."""
     plain = {k: v for k, v in schema.items() if k != "$schema"}
     if says_object(plain):
         return plain
     hoisted = {k: plain.pop(k) for k in _HOISTED if k in plain}
-    plain.pop("$id", None)  # with an id of its own, the inner schema's `#/…` would not reach what is hoisted
+    plain.pop("$id", None)  # with its own id, the inner schema's `#/…` would not reach what is hoisted
     return {
         "type": "object",
         "properties": {VALUE: _moved(plain)},
@@ -55,11 +55,11 @@ def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _moved(schema: Any) -> Any:
-    """`schema` with its references set right for standing under `VALUE`."""
+    """`schema` with its references adjusted to its place under `VALUE`."""
     if isinstance(schema, list):
         return [_moved(s) for s in schema]
     if not isinstance(schema, dict) or not str(schema.get("$id", "#")).startswith("#"):
-        return schema  # below an `$id` of its own a reference counts from there
+        return schema  # below its own `$id`, a reference is relative to that
     moved: dict[str, Any] = {}
     for key, value in schema.items():
         if key in _REFERENCES and isinstance(value, str):
@@ -80,11 +80,11 @@ def _moved_reference(ref: str) -> str:
     return ref
 
 
-class SchemaJudge:
-    """Judges parsed JSON by a JSON Schema of any draft, 2020-12 when it names none (rule S2).
+class SchemaValidator:
+    """Validates parsed JSON against a JSON Schema of any draft, 2020-12 if it names none (rule S2).
 
-    Formats are checked, 5.0 is no integer, nothing is ever fetched. Raises OutputError for a schema that is
-    not valid, or that refers to something outside itself or to nothing.
+    Formats are checked, 5.0 is not an integer, nothing is ever fetched. Raises OutputError for a schema that is
+    invalid, or has a reference that leads outside it or nowhere.
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -100,9 +100,9 @@ class SchemaJudge:
         self._validator = strict(self.schema, registry=Registry(), format_checker=_formats(kind))
 
     def errors(self, value: Any, at: tuple[str, ...] = ()) -> Iterator[FieldError]:
-        """What is wrong with `value`, which stands at the path `at`; nothing when it is valid.
+        """The errors of `value`, which is at the path `at`; none when it is valid.
 
-        May raise whatever a check of a format or a pattern raises.
+        May raise whatever a format or pattern check raises.
         """
         for error in self._validator.iter_errors(value):
             yield from _described(error, at)
@@ -121,11 +121,11 @@ class SchemaJudge:
 
 
 def _plain(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy made of JSON's own types, so that nobody changes it from outside."""
+    """A copy in plain JSON types, so that it cannot be changed from outside."""
     try:
         copy: dict[str, Any] = json.loads(json.dumps(dict(schema), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise OutputError(f"The JSON Schema holds what JSON cannot: {error}.") from None
+        raise OutputError(f"The JSON Schema contains a value that JSON cannot represent: {error}.") from None
     return copy
 
 
@@ -153,8 +153,8 @@ def _is_integer(checker: object, instance: object) -> bool:
 def _formats(kind: Any) -> FormatChecker:
     """The formats of the dialect, iri and iri-reference among them.
 
-    For these two jsonschema wants a package that takes a second to import. An IRI is a URI once what is not
-    ASCII in it is escaped.
+    For these two, jsonschema needs a package that takes a second to import. An IRI is a URI once its non-ASCII
+    characters are escaped.
     """
     from jsonschema import Draft202012Validator, FormatChecker
 
@@ -171,7 +171,7 @@ def _escaped(check: Callable[[Any], bool]) -> Callable[[object], bool]:
 
 
 def _check_references(schema: dict[str, Any], kind: Any) -> None:
-    """Hold that every reference is local and points at something (rule S2)."""
+    """Check that every reference is local and has a target (rule S2)."""
     from referencing import Registry
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import specification_with
@@ -200,7 +200,7 @@ def _check_references(schema: dict[str, Any], kind: Any) -> None:
 
 
 def _described(error: Any, at: tuple[str, ...]) -> Iterator[FieldError]:
-    """One error of jsonschema as errors of fields, each at the place where something is to be done."""
+    """An error of jsonschema as field errors, each at the place that must be changed."""
     path = (*at, *error.absolute_path)
     if error.validator == "required":
         missing = [name for name in error.validator_value if name not in error.instance]
@@ -229,9 +229,9 @@ def _no_form_fits(error: Any, at: tuple[str, ...]) -> str:
 
 
 def _words(error: Any) -> str:
-    """jsonschema's own words, without a whole instance in them."""
+    """jsonschema's own message, with long values shortened."""
     if error.validator is None:  # the schema `false`; jsonschema gives no path to it
-        return f"The schema forbids what is there: {brief(error.instance)}"
+        return f"The schema does not allow this value: {brief(error.instance)}"
     return shorten(error.message.replace(repr(error.instance), brief(error.instance)))
 
 

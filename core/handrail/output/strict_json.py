@@ -1,4 +1,4 @@
-"""The JSON text of a submission: read strictly, with words for the model when it cannot be read (rule S2)."""
+"""Strict reading of a submission's JSON text, with errors that the model can act on (rule S2)."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}]')
 _OPENING = re.compile(r'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:')
 
 
-def mended(raw: str) -> str:
-    """`raw` with U+FFFD for lone surrogates and NUL that stand in it as escapes (rule L11)."""
-    return _ESCAPE.sub(_mended_escape, clean(raw)) if "\\u" in raw else clean(raw)
+def without_bad_escapes(raw: str) -> str:
+    """`raw` with escaped lone surrogates and NULs replaced by U+FFFD (rule L11)."""
+    return _ESCAPE.sub(_replaced_escape, clean(raw)) if "\\u" in raw else clean(raw)
 
 
-def _mended_escape(match: re.Match[str]) -> str:
+def _replaced_escape(match: re.Match[str]) -> str:
     text = match[0]
     bad = len(text) == 6 and (text == "\\u0000" or 0xD800 <= int(text[2:], 16) <= 0xDFFF)
     return "\\ufffd" if bad else text
 
 
 def read(raw: str) -> dict[str, Any]:
-    """The object that `raw` writes. Raises ValueError, in words for the model.
+    """The object in `raw`. Raises ValueError with a message for the model.
 
-    Stricter than json.loads: no NaN, no Infinity, no key twice in one object, no number that a float cannot
-    hold, at most MAX_DEPTH levels.
+    Stricter than json.loads: no NaN or Infinity, no duplicate keys, no number that overflows a float, at most
+    MAX_DEPTH levels.
     """
     try:
         value = json.loads(
@@ -70,10 +70,10 @@ def _depth(raw: str) -> int:
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
-    if len(made) < len(pairs):  # which of two values counts is anyone's guess
+    if len(made) < len(pairs):  # which of the two values counts is undefined
         seen: set[str] = set()
         twice = next(k for k, _ in pairs if k in seen or seen.add(k))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {brief(twice)} stands twice in one object")
+        raise ValueError(f"the key {brief(twice)} occurs twice in one object")
     return made
 
 

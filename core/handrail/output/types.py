@@ -1,8 +1,8 @@
-"""What a run must hand in: a type or a JSON Schema, shown to the model and held against what it sends.
+"""The output a run must submit: a type or a JSON Schema, shown to the model and used to validate what it sends.
 
 `make_output` takes a JSON Schema, or anything pydantic can describe: models, dataclasses, TypedDict, unions,
 list[int], Literal, … `Output.parameters` is what the model is shown, `Output.validate` what a submission must
-pass (rules S1, S2). A value that fits is not thereby true (rule S10).
+pass (rules S1, S2). A valid value can still be wrong (rule S10).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from handrail.messages import ToolCall, clean
 from handrail.output.json_schema import (
     NOT_ALLOWED,
     VALUE,
-    SchemaJudge,
+    SchemaValidator,
     brief,
     dotted,
     says_object,
@@ -31,7 +31,7 @@ from handrail.output.json_schema import (
     shown,
 )
 from handrail.output.json_schema import OutputError as OutputError
-from handrail.output.strict_json import inner, mended, read
+from handrail.output.strict_json import inner, read, without_bad_escapes
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -42,7 +42,7 @@ MAX_ERRORS = 20
 
 
 class InvalidSubmission(Exception):
-    """A submission that does not fit. `errors` says what is wrong, field by field, in words for the model."""
+    """An invalid submission. `errors` tells the model what is wrong, field by field."""
 
     def __init__(self, errors: Iterable[FieldError]) -> None:
         found = list(dict.fromkeys(errors))
@@ -55,8 +55,8 @@ class InvalidSubmission(Exception):
 class Output(ABC, Generic[T]):
     """The shape of an answer.
 
-    `parameters` is a JSON Schema with an object at its root. `wrapped` says that the answer itself stands
-    under the one property `value`, because its own schema does not say `type: object` (rule S1).
+    `parameters` is a JSON Schema with an object at its root. `wrapped` means that the answer is under the
+    single property `value`, because its own schema is not of `type: object` (rule S1).
     """
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
@@ -66,10 +66,10 @@ class Output(ABC, Generic[T]):
     def validate(self, call: ToolCall) -> T:
         """The answer that `call` holds, validated from its raw JSON text, strictly (rule S2).
 
-        Raises InvalidSubmission, whatever goes wrong: text that does not parse, no object, a wrong field, a
-        validator that raises.
+        Raises InvalidSubmission whatever goes wrong: text that does not parse, a value that is not an object, a wrong
+        field, a validator that raises.
         """
-        raw = mended(call.raw)
+        raw = without_bad_escapes(call.raw)
         try:
             document = read(raw)
             if call.error is not None:
@@ -77,27 +77,27 @@ class Output(ABC, Generic[T]):
         except ValueError as error:
             raise InvalidSubmission([FieldError("", str(error))]) from None
         if not self.wrapped:
-            return self._judged(raw, document, ())
+            return self._validated(raw, document, ())
         errors = [FieldError(dotted((k,)), NOT_ALLOWED) for k in document if k != VALUE]
         if VALUE not in document:
             errors.insert(0, FieldError(VALUE, "Field required"))
         if errors:
             raise InvalidSubmission(errors)
-        return self._judged(inner(raw), document[VALUE], (VALUE,))
+        return self._validated(inner(raw), document[VALUE], (VALUE,))
 
-    def _judged(self, raw: str, document: Any, at: tuple[str, ...]) -> T:
+    def _validated(self, raw: str, document: Any, at: tuple[str, ...]) -> T:
         try:
             return self._check(raw, document, at)
         except InvalidSubmission:
             raise
         except Exception as error:
             raise InvalidSubmission(
-                [FieldError(dotted(at), f"Could not be checked: {_said(error)}")]
+                [FieldError(dotted(at), f"Could not be checked: {_message_of(error)}")]
             ) from error
 
     @abstractmethod
     def _check(self, raw: str, document: Any, at: tuple[str, ...]) -> T:
-        """The answer of JSON text `raw`, parsed as `document`, that stands at the path `at`."""
+        """The answer in the JSON text `raw`, parsed as `document`, which is at the path `at`."""
 
     @abstractmethod
     def to_json(self, value: T) -> Any:
@@ -105,14 +105,14 @@ class Output(ABC, Generic[T]):
 
 
 class _SchemaOutput(Output[Any]):
-    """An answer by a JSON Schema: the parsed JSON itself."""
+    """An answer described by a JSON Schema: the parsed JSON itself."""
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
-        self._judge = SchemaJudge(schema)
-        super().__init__(self._judge.schema)
+        self._validator = SchemaValidator(schema)
+        super().__init__(self._validator.schema)
 
     def _check(self, raw: str, document: Any, at: tuple[str, ...]) -> Any:
-        errors = list(self._judge.errors(document, at))
+        errors = list(self._validator.errors(document, at))
         if errors:
             raise InvalidSubmission(sorted(errors, key=lambda e: e.path))
         return document
@@ -122,7 +122,7 @@ class _SchemaOutput(Output[Any]):
 
 
 class _TypeOutput(Output[T]):
-    """An answer by a type that pydantic can describe."""
+    """An answer described by a type that pydantic knows."""
 
     def __init__(self, adapter: TypeAdapter[T], schema: Mapping[str, Any]) -> None:
         self._adapter = adapter
@@ -138,7 +138,7 @@ class _TypeOutput(Output[T]):
             raise InvalidSubmission(_field_error(e, document, at) for e in found) from None
 
     def to_json(self, value: T) -> Any:
-        """`value` as pydantic writes it, by alias; what JSON cannot hold becomes text."""
+        """`value` as pydantic serialises it, by alias. What JSON cannot represent becomes text."""
         try:
             return json.loads(self._adapter.dump_json(value, by_alias=True, warnings=False, fallback=str))
         except Exception:
@@ -152,8 +152,8 @@ def make_output(type_: TypeForm[T]) -> Output[T]: ...
 def make_output(type_: Any) -> Output[Any]:
     """The output for a type or a JSON Schema.
 
-    Raises OutputError (a ValueError), in one clear sentence: a type nobody can describe as JSON, a schema
-    that is not valid, a reference to something outside the schema.
+    Raises OutputError (a ValueError), for a type that cannot be described as JSON, an invalid schema, a
+    reference to something outside the schema.
     """
     if isinstance(type_, Mapping):
         return _SchemaOutput(type_)
@@ -165,7 +165,7 @@ def _type_output(type_: Any) -> Output[Any]:
     from pydantic.json_schema import GenerateJsonSchema
 
     class Quiet(GenerateJsonSchema):
-        """Says nothing about defaults that JSON cannot hold: they are left out, and nobody is hurt."""
+        """Does not warn about defaults that JSON cannot represent: leaving them out is harmless."""
 
         ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012
 
@@ -181,13 +181,15 @@ def _type_output(type_: Any) -> Output[Any]:
             ) from None
         raise OutputError(f"{name} cannot be the type of an answer: {_first_line(error.message)}") from None
     except Exception as error:
-        raise OutputError(f"{name} cannot be the type of an answer: {_first_line(_said(error))}") from error
+        raise OutputError(
+            f"{name} cannot be the type of an answer: {_first_line(_message_of(error))}"
+        ) from error
 
 
 def load_output(spec: str, cwd: Path) -> Output[Any]:
     """The output that `FILE.json` or `module:Type` names, as the command line takes it.
 
-    Paths and modules are looked up from `cwd`. Raises OutputError that says what is wrong, where, what to do.
+    Paths and modules are resolved from `cwd`. Raises OutputError that says what is wrong, where, and what to do.
     """
     path = cwd / spec
     if spec.endswith(".json") or path.is_file():
@@ -228,7 +230,9 @@ def _from_module(module: str, name: str, cwd: Path) -> Any:
     try:
         found: Any = importlib.import_module(module)
     except (Exception, SystemExit) as error:
-        raise OutputError(f"The module {module} cannot be imported from {cwd}: {_said(error)}.") from error
+        raise OutputError(
+            f"The module {module} cannot be imported from {cwd}: {_message_of(error)}."
+        ) from error
     for part in name.split("."):
         if not hasattr(found, part):
             where = getattr(found, "__file__", None) or getattr(found, "__name__", module)
@@ -238,7 +242,7 @@ def _from_module(module: str, name: str, cwd: Path) -> Any:
     return found
 
 
-# Errors in words.
+# Error messages.
 
 _PREFIXES = ("Value error, ", "Assertion failed, ")
 _OUR_OWN_TAGS = ("function-", "lax-or-strict", "json-or-python", "definition-ref")
@@ -246,7 +250,7 @@ _NO_INPUT = ("missing", "value_error", "assertion_error", "extra_forbidden")
 
 
 def _field_error(error: Any, document: Any, at: tuple[str, ...]) -> FieldError:
-    """One error of pydantic. Members of a union that it names in the path are said in the message instead."""
+    """An error of pydantic. Union members that it puts in the path are named in the message instead."""
     path: list[str | int] = list(at)
     members: list[str] = []
     node = document
@@ -277,14 +281,14 @@ def _leads_on(node: Any, part: str | int) -> bool:
     return isinstance(node, dict) and part in node
 
 
-def _said(error: BaseException) -> str:
-    """The name and the words of an exception."""
+def _message_of(error: BaseException) -> str:
+    """The type and the message of an exception."""
     words = _text(error)
     return shorten(f"{type(error).__name__}: {words}" if words else type(error).__name__)
 
 
 def _text(value: object) -> str:
-    """`str(value)`; empty when that raises."""
+    """`str(value)`, or an empty string if that raises."""
     try:
         return clean(str(value))
     except Exception:
@@ -292,6 +296,6 @@ def _text(value: object) -> str:
 
 
 def _first_line(text: str) -> str:
-    """The first sentence of what pydantic says; the rest is about its own settings."""
+    """The first sentence of pydantic's message; the rest is about its own settings."""
     line = text.strip().splitlines()[0]
     return shorten(line.partition(". ")[0].rstrip(".") + ".")

@@ -20,8 +20,8 @@ from typing import Final
 import platformdirs
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from handrail._toml import short_path
 from handrail.errors import ConfigError, did_you_mean
+from handrail.toml import short_path
 
 INSTALL_SERVER: Final = "pip install 'handrail[local]'"
 GET_S: Final = 1800.0

@@ -135,7 +135,7 @@ class Facts:
 class Decision:
     """What to do, why, and what it costs. `after` is the ledger once the request is made (rule R11)."""
 
-    kind: events.Decision
+    kind: events.DecisionKind
     reason: events.Reason
     why: str
     after: Ledger
@@ -338,7 +338,7 @@ def _resume(case: _Case, reason: str, why: str, hint: float) -> Decision:
 
 def _pause(
     case: _Case,
-    kind: events.Decision,
+    kind: events.DecisionKind,
     reason: str,
     why: str,
     after: Ledger,

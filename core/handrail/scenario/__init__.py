@@ -1,4 +1,4 @@
-"""Runs as files: read one, play it, hold its expectations."""
+"""Runs as files: read a scenario, play it, check its expectations."""
 
 from handrail.scenario.check import CheckReport, check
 from handrail.scenario.file import Scenario, load

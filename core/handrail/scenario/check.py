@@ -1,4 +1,4 @@
-"""Holds a scenario's expectations against a run on the virtual clock."""
+"""Checks a scenario's expectations against a run on the virtual clock."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERANCE_S = 0.001
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What came of a scenario, and each expectation that did not hold."""
+    """The outcome of a scenario, and each expectation that failed."""
 
     file: str
     ok: bool
@@ -55,7 +55,7 @@ class CheckReport:
 
 
 class _Tally:
-    """Counts what an expectation may ask about."""
+    """Counts what expectations can refer to."""
 
     def __init__(self) -> None:
         self.decisions: list[str] = []
@@ -72,7 +72,7 @@ class _Tally:
 
 
 async def check(scenario: Scenario) -> CheckReport:
-    """Play `scenario` and compare. Never raises for what the run does."""
+    """Play `scenario` and compare. Nothing that the run does makes it raise."""
     tally = _Tally()
     with working_folder(scenario) as cwd:
         session = session_for(scenario, VirtualClock(), cwd=cwd)
@@ -157,7 +157,7 @@ def _close(wanted: tuple[float, ...], got: list[float]) -> bool:
 
 
 def _canonical(value: Any) -> str:
-    """Equal for equal JSON: 5 is not 5.0 and true is not 1."""
+    """Whether two values are the same JSON: 5 is not 5.0, and true is not 1."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
 
 

@@ -1,4 +1,4 @@
-"""A scenario file, read strictly: an unknown key, a wrong type or a missing file is an error that says where."""
+"""A scenario file, read strictly: errors name the place of an unknown key, a wrong type or a missing file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from handrail._toml import line_of, read_toml, short_path
 from handrail.errors import ConfigError, did_you_mean
 from handrail.events import Outcome
 from handrail.policy import Approve, Bounds, RecoveryPolicy
+from handrail.toml import line_of, read_toml, short_path
 
 Do: TypeAlias = Literal[
     "resolve",
@@ -29,12 +29,12 @@ Do: TypeAlias = Literal[
 Seconds: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-class _Part(BaseModel):
+class _ScenarioTable(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class ModelPart(_Part):
-    """What is known of the model. `price` in dollars for a million tokens."""
+class ModelPart(_ScenarioTable):
+    """The scenario's model. `price` is in dollars per million tokens."""
 
     name: str = "scripted/demo"
     window: Annotated[int, Field(gt=0)] | None = None
@@ -42,7 +42,7 @@ class ModelPart(_Part):
     price: dict[Literal["input", "output", "cache_read", "cache_write"], float] | None = None
 
 
-class ToolPart(_Part):
+class ToolPart(_ScenarioTable):
     """A canned tool."""
 
     name: str
@@ -61,7 +61,7 @@ class ToolPart(_Part):
         return self
 
 
-class CallPart(_Part):
+class CallPart(_ScenarioTable):
     """A call of a reply: `args`, or `raw` JSON text that may not parse. `id` only where a test is about ids."""
 
     tool: str
@@ -76,14 +76,14 @@ class CallPart(_Part):
         return self
 
 
-class UsagePart(_Part):
+class UsagePart(_ScenarioTable):
     input: Annotated[int, Field(ge=0)] = 0
     output: Annotated[int, Field(ge=0)] = 0
     cache_read: Annotated[int, Field(ge=0)] = 0
     cache_write: Annotated[int, Field(ge=0)] = 0
 
 
-class ErrorPart(_Part):
+class ErrorPart(_ScenarioTable):
     """A failure as a provider would give it."""
 
     text: str = ""
@@ -93,8 +93,8 @@ class ErrorPart(_Part):
     phase: Literal["connect", "response", "stream"] = "response"
 
 
-class ReplyPart(_Part):
-    """What one request is answered with."""
+class ReplyPart(_ScenarioTable):
+    """The reply to one request."""
 
     text: str = ""
     thinking: str = ""
@@ -110,8 +110,8 @@ class ReplyPart(_Part):
     repeat: bool | Annotated[int, Field(ge=1)] = False
 
 
-class PersonPart(_Part):
-    """What the person does when its moment comes."""
+class PersonPart(_ScenarioTable):
+    """What the person does at a given moment."""
 
     when: str
     do: Do
@@ -130,8 +130,8 @@ class PersonPart(_Part):
         raise ValueError("may be human, approval, wait, wait:10s or turn:2")
 
 
-class ExpectPart(_Part):
-    """What must come of it; only the keys that are there are held."""
+class ExpectPart(_ScenarioTable):
+    """The expected outcome; only keys that are present are checked."""
 
     outcome: Outcome | None = None
     class_: str | None = Field(default=None, alias="class")
@@ -146,8 +146,8 @@ class ExpectPart(_Part):
     files: dict[str, str] = Field(default_factory=dict)
 
 
-class Scenario(_Part):
-    """A run as a file. `recovery` is the policy in force: on in a free run, off with a schema, unless the file says."""
+class Scenario(_ScenarioTable):
+    """A run as a file. `recovery` is the effective policy: by default on in a free run, off with a schema."""
 
     path: Path = Path("scenario.toml")
     title: str = ""
@@ -167,7 +167,7 @@ class Scenario(_Part):
 
 
 def load(path: Path | str) -> Scenario:
-    """The scenario in `path`. Raises ConfigError that names the file, the line, the key and what it may be."""
+    """The scenario in `path`. Raises ConfigError that names the file, the line, the key and the allowed values."""
     path = Path(path)
     data, text = read_toml(path)
     recovery = data.get("recovery", {})
@@ -190,7 +190,7 @@ def _explain(name: str, text: str, error: ValidationError) -> Iterator[str]:
         where = f"{name}:{line}" if line else name
         dotted = "".join(f"[{p + 1}]" if isinstance(p, int) else f".{p}" for p in place).lstrip(".")
         if one["type"] == "extra_forbidden":
-            words = f"there is no such key.{did_you_mean(str(place[-1]), _keys_at(place[:-1]))}"
+            words = f"there is no such setting.{did_you_mean(str(place[-1]), _keys_at(place[:-1]))}"
         elif one["type"] == "missing":
             words = "is missing."
         else:

@@ -1,4 +1,4 @@
-"""The person of a scenario: acts when the moment of an entry comes, through the same commands as anybody."""
+"""The scripted person of a scenario: acts at the moment an entry names, through a session's commands."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 
 from handrail import events as ev
 from handrail.clock import Timer
-from handrail.loop.people import Asked
+from handrail.loop.people import HumanQuestion
 from handrail.scenario.file import PersonPart
 from handrail.session import Session
 
@@ -16,11 +16,11 @@ _ANSWERS = {
     "human": ("resolve", "answer", "decline", "stop"),
     "approval": ("approve", "approve_session", "deny", "stop"),
 }
-"""What settles an ask of that kind. Whatever else an entry does at that moment leaves it open."""
+"""The actions that answer a question of that kind. Other actions leave it open."""
 
 
 class ScriptedPerson:
-    """Plays `entries` on a session. An ask that no entry answers finds nobody there (rule H4).
+    """Plays `entries` on a session. If no entry answers a question, nobody is there (rule H4).
 
     `thinks_s` is how long the person takes over a question or an approval, in seconds of the run's clock; 0 answers at
     once.
@@ -39,7 +39,7 @@ class ScriptedPerson:
         self._session = session
         session.listen(self._on_event)
 
-    def attended(self, asked: Asked) -> bool:
+    def attended(self, asked: HumanQuestion) -> bool:
         """Whether an entry answers this."""
         return asked.id in self._asked or self._answer_to(asked) is not None
 
@@ -55,11 +55,11 @@ class ScriptedPerson:
                 timer.cancel()
             self._timers.clear()
         elif isinstance(event, ev.MessageStarted):
-            # Behind the event: the request itself has started by then.
+            # After the event: by then the request itself has started.
             asyncio.get_running_loop().call_soon(self._on_turn, event.turn or 0)
 
-    def _on_ask(self, asked: Asked) -> None:
-        """Do what comes before the answer, then answer, if an entry does."""
+    def _on_ask(self, asked: HumanQuestion) -> None:
+        """Do what comes before the answer; then answer, if an entry does."""
         if asked.id in self._asked:
             return
         moment = _moment(asked)
@@ -73,7 +73,7 @@ class ScriptedPerson:
         self._asked.add(asked.id)
         self._soon(self._thinks_s, lambda: self._do(answer, asked.id))
 
-    def _answer_to(self, asked: Asked) -> PersonPart | None:
+    def _answer_to(self, asked: HumanQuestion) -> PersonPart | None:
         moment = _moment(asked)
         return next((e for e in self._left if e.when == moment and e.do in _ANSWERS[moment]), None)
 
@@ -133,11 +133,11 @@ class ScriptedPerson:
 
 
 def _ends(entry: PersonPart, wait: ev.WaitStarted) -> bool:
-    """Whether what the person does ends the pause; further entries are for the next one (rules R1, R12)."""
+    """Whether the action ends the pause. Further entries then belong to the next one (rules R1, R12)."""
     if entry.do == "steer":
         return wait.decision in ("retry", "resume")
     return entry.do in ("skip", "stop", "recovery_off")
 
 
-def _moment(asked: Asked) -> str:
+def _moment(asked: HumanQuestion) -> str:
     return "approval" if isinstance(asked, ev.ApprovalRequested) else "human"

@@ -9,10 +9,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from handrail import events as ev
-from handrail._toml import short_path
 from handrail.clock import Clock, VirtualClock
 from handrail.errors import ConfigError
-from handrail.loop.people import Asked
+from handrail.loop.people import HumanQuestion
 from handrail.messages import Failure, ToolCall, Usage
 from handrail.output.types import make_output
 from handrail.providers.base import ModelInfo, Price
@@ -20,11 +19,12 @@ from handrail.providers.scripted import ScriptedCall, ScriptedProvider, Scripted
 from handrail.scenario.file import CallPart, ReplyPart, Scenario, ToolPart
 from handrail.scenario.person import ScriptedPerson
 from handrail.session import Session
+from handrail.toml import short_path
 from handrail.tools.base import Preview, Tool, ToolContext, ToolError, ToolResult
 
 
 class CannedTool(Tool):
-    """A tool whose result was written down."""
+    """A tool with a fixed result."""
 
     def __init__(self, part: ToolPart) -> None:
         self._part = part
@@ -51,7 +51,7 @@ class CannedTool(Tool):
 
 @contextmanager
 def working_folder(scenario: Scenario) -> Iterator[Path]:
-    """A folder of its own for the run, holding the scenario's files; removed afterwards."""
+    """A temporary folder for the run with the scenario's files."""
     with TemporaryDirectory(prefix="handrail-") as folder:
         root = Path(folder).resolve()
         for name, text in scenario.files.items():
@@ -71,12 +71,12 @@ def session_for(
     *,
     cwd: Path,
     thinks_s: float = 0.0,
-    attended: Callable[[Asked], bool] | None = None,
+    attended: Callable[[HumanQuestion], bool] | None = None,
 ) -> Session:
-    """A session that plays `scenario` on `clock` in the folder `cwd`, its person attending.
+    """A session that plays `scenario` on `clock` in the folder `cwd`, with its scripted person.
 
     `attended` says whether somebody besides the scripted person can answer. Raises ConfigError when the scenario
-    asks for what cannot be: a tool of a forbidden name, an invalid schema.
+    is impossible: a tool with a reserved name, an invalid schema.
     """
     person = ScriptedPerson(scenario.person, thinks_s)
     provider = ScriptedProvider([_reply(r) for r in scenario.replies], clock, _model(scenario))

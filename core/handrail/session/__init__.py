@@ -1,6 +1,6 @@
-"""Sessions: runs of one conversation, what is kept of them, and what the person commands.
+"""Sessions: the runs of one conversation, how they are stored, and the commands a person gives them.
 
-`Session` is imported when it is first used, so that a list of sessions needs no loop.
+`Session` is imported when it is first used, so that listing sessions does not import the loop.
 """
 
 from typing import TYPE_CHECKING

@@ -1,6 +1,6 @@
-"""What a run changed in files, from its record; and taking a turn's changes back, exactly or not at all.
+"""The files a run changed, read from its events, and undoing a turn's changes: exactly, or not at all.
 
-Only what the tools for files wrote is known here: each left a diff in its result. What a command did is not.
+Only the file tools record diffs in their results. Changes made by shell commands are not tracked.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _LOST: Final = "�"
 
 
 class CannotUndo(ConfigError):
-    """A change that cannot be taken back exactly. Nothing was changed."""
+    """A change that cannot be undone exactly. Nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """One file changed by one call. `run` counts the prompts of the session from 1, `turn` the requests of that run.
 
     `path` is relative to the working folder, or absolute outside of it. `new`: there was no such file before.
@@ -53,8 +53,8 @@ class Change:
         return sum(line.startswith("-") for line in self.diff.split("\n")[2:])
 
 
-def changes(events: Iterable[ev.Event]) -> list[Change]:
-    """The changes on record, in order."""
+def changes(events: Iterable[ev.Event]) -> list[FileChange]:
+    """The recorded changes, in order."""
     found, run = [], 0
     for event in events:
         if isinstance(event, ev.RunStarted):
@@ -62,30 +62,30 @@ def changes(events: Iterable[ev.Event]) -> list[Change]:
         elif isinstance(event, ev.ToolFinished) and event.diff and not event.is_error:
             path = _path(event.diff)
             if path is not None:
-                found.append(Change(run, event.turn or 0, path, event.diff))
+                found.append(FileChange(run, event.turn or 0, path, event.diff))
     return found
 
 
 def _path(diff: str) -> str | None:
-    """The file that a diff is about."""
+    """The file that a diff changes."""
     lines = diff.split("\n", 2)
     if len(lines) < 3 or not lines[1].startswith("+++ "):
         return None
     return lines[1][4:].removeprefix("b/")
 
 
-def of_turn(all_: Sequence[Change], turn: int) -> list[Change]:
-    """The changes of that turn; of the last run that has such a turn with changes."""
+def of_turn(all_: Sequence[FileChange], turn: int) -> list[FileChange]:
+    """The changes of turn `turn`, in the last run that has changes in such a turn."""
     runs = [c.run for c in all_ if c.turn == turn]
     return [c for c in all_ if c.turn == turn and c.run == runs[-1]] if runs else []
 
 
-def undo(undone: Sequence[Change], later: Sequence[Change], cwd: Path, clock: Clock) -> list[str]:
-    """Take `undone` back: each file becomes what it was before them. Returns the paths, in order.
+def undo(undone: Sequence[FileChange], later: Sequence[FileChange], cwd: Path, clock: Clock) -> list[str]:
+    """Undo the changes in `undone`: each file is restored. Returns the paths, in order.
 
-    Each file must be as these changes left it, wherever they touched it; `later` are the changes that came after, to
-    say who changed it since. All files are looked at before the first one is written; when one cannot be written, those
-    written before are put back. Line ends stay as the file has them now. Raises CannotUndo.
+    Where these changes touched a file, it must still be as they left it; `later` are the changes since, to name their
+    turn. All files are checked before the first one is written; when one cannot be written, those
+    already written are restored. Line ends stay as the file has them now. Raises CannotUndo.
     """
     ctx = ToolContext(cwd, clock)
     planned = [_Planned.of(path, undone, later, ctx) for path in dict.fromkeys(c.path for c in undone)]
@@ -103,7 +103,7 @@ def undo(undone: Sequence[Change], later: Sequence[Change], cwd: Path, clock: Cl
 
 @dataclass(frozen=True, slots=True)
 class _Planned:
-    """One file, as it is and as it is to be. `after` None: it is to go."""
+    """One file before and after the undo. `after` None: it is deleted."""
 
     path: str
     place: Place
@@ -111,16 +111,18 @@ class _Planned:
     after: bytes | None
 
     @classmethod
-    def of(cls, path: str, undone: Sequence[Change], later: Sequence[Change], ctx: ToolContext) -> _Planned:
+    def of(
+        cls, path: str, undone: Sequence[FileChange], later: Sequence[FileChange], ctx: ToolContext
+    ) -> _Planned:
         place = locate(path, ctx)
         if not place.inside and not Path(path).is_absolute():
             raise CannotUndo(
-                f"{path} leads out of the working folder now: it is another file. Nothing was changed."
+                f"{path} now leads out of the working folder: it is another file. Nothing was changed."
             )
         try:
             file = load(place)
         except FileNotFoundError:
-            raise CannotUndo(f"{path} is not there any more. Nothing was changed.") from None
+            raise CannotUndo(f"{path} no longer exists. Nothing was changed.") from None
         except ToolError as error:
             raise CannotUndo(f"{error}. Nothing was changed.") from None
         text: str | None = file.text.replace("\r\n", "\n")
@@ -133,7 +135,7 @@ class _Planned:
         if text is None:
             return cls(path, place, file, None)
         if file.text.count("\r\n") not in (0, file.text.count("\n")):
-            raise CannotUndo(f"{path} has line ends of two kinds. Nothing was changed.")
+            raise CannotUndo(f"{path} has mixed line ends. Nothing was changed.")
         if file.ending == "\r\n":
             text = text.replace("\n", "\r\n")
         return cls(path, place, file, file.encode(text))
@@ -153,31 +155,31 @@ class _Planned:
             self.place.real.chmod(mode)
 
 
-def _refusal(path: str, why: str, later: Sequence[Change]) -> str:
+def _refusal(path: str, why: str, later: Sequence[FileChange]) -> str:
     turns = sorted({c.turn for c in later if c.path == path})
     if turns:
         since = f"It was changed later in turn {', '.join(map(str, turns))}: undo that first"
     else:
-        since = "Somebody changed it since"
+        since = "It has been changed since"
     return f"{path}: {why}. {since}. Nothing was changed."
 
 
-def _before(text: str, change: Change) -> str | None:
-    """The text before a change that left `text`; None when there was no file. Raises ValueError that says why not."""
+def _before(text: str, change: FileChange) -> str | None:
+    """The text before a change that resulted in `text`; None when there was no file. Raises ValueError."""
     lines = _split(text)
     for new_start, old, new in reversed(_hunks(change.diff)):
         if lines[new_start : new_start + len(new)] != new:
-            raise ValueError(f"what turn {change.turn} left at line {new_start + 1} is not there any more")
+            raise ValueError(f"what turn {change.turn} left at line {new_start + 1} no longer exists")
         lines[new_start : new_start + len(new)] = old
     if not change.new:
         return "".join(lines)
     if lines:
-        raise ValueError(f"there is more in it than turn {change.turn} wrote")
+        raise ValueError(f"it contains more than turn {change.turn} wrote")
     return None
 
 
 def _hunks(diff: str) -> list[tuple[int, list[str], list[str]]]:
-    """Where each hunk stands in the new file (from 0), its old lines and its new ones, line ends included."""
+    """Each hunk's position in the new file (from 0), its old lines and its new lines, with line ends."""
     hunks: list[tuple[int, list[str], list[str]]] = []
     sides: list[list[str]] = []
     for line in diff.split("\n")[2:-1]:
@@ -193,11 +195,9 @@ def _hunks(diff: str) -> list[tuple[int, list[str], list[str]]]:
             for side in sides:
                 side.append(line[1:] + "\n")
             if line[0] == "-" and (MASK in line or _LOST in line):
-                raise ValueError(
-                    "the record does not hold what stood there: a secret, or bytes that are no text"
-                )
+                raise ValueError("the record does not contain the old text: it was a secret, or not text")
         else:
-            raise ValueError("its diff was too long to be kept whole")
+            raise ValueError("its diff was too long to be stored")
     return hunks
 
 

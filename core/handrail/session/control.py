@@ -1,12 +1,12 @@
-"""Speaking to a run that another process holds: a local channel in the session's folder (rules H4, J5).
+"""Controlling a run from another process, over a local channel in the session's folder (rules H4, J5).
 
-The process that runs a kept session listens on a Unix socket (where there is none: on a loopback port) from the
-beginning of a run to its end. `control.json` beside the journal says where, and holds a token; both are for the
-person's eyes only. A request is one JSON line, so is its answer:
+The process that runs a stored session listens on a Unix socket (a loopback port where there are none) while a run
+lasts. `control.json` beside the journal holds the address and a token; only the user may read it. A request is one
+line of JSON, and so is the reply:
 
     {"token": "…", "do": "answer", "id": null, "how": "answered", "text": "4711"}     {"ok": true, "id": "q1", …}
 
-A channel that a killed program left behind is found to be dead and cleared away.
+A channel left behind by a killed program is detected and removed.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ from handrail.session.session import Session
 ADDRESS: Final = "control.json"
 SOCKET: Final = "control.sock"
 LONGEST: Final = 1_000_000
-"""Bytes of a request; a longer one is refused."""
+"""The longest request in bytes. Longer ones are refused."""
 
 _LONGEST_PATH: Final = 100
-"""Bytes of a socket's path that every system takes."""
+"""The longest socket path in bytes that every system accepts."""
 
 _PATIENCE_S: Final = 10.0
-"""Real seconds that a caller waits for an answer: it comes at once, or the run is stuck."""
+"""Real seconds a caller waits for a reply. A healthy run replies at once."""
 
 
 class NotReachable(ConfigError):
-    """No run of this session listens."""
+    """No run of this session is listening."""
 
 
 class Refused(ConfigError):
-    """The run does not do what was asked, and says why."""
+    """The run refused the request and says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a run listens: at a path, or at a loopback port."""
+    """Where a run listens: a socket path or a loopback port."""
 
     token: str
     path: str = ""
@@ -75,8 +75,8 @@ class Address:
 class Control:
     """A listener that opens the channel when a run begins and closes it when the run ends.
 
-    It holds nothing of its own: a request becomes a command to the session, an answer is read from its state. A
-    channel that cannot be opened is a notice, never the end of a run.
+    It has no state of its own: a request becomes a command to the session, and replies are read from the session's
+    state. If the channel cannot be opened the run continues, with a notice.
     """
 
     def __init__(self, session: Session, folder: Path) -> None:
@@ -98,7 +98,7 @@ class Control:
         try:
             listening, self._address = _listen(self._folder)
         except OSError as error:
-            words = f"this run cannot be spoken to from elsewhere: {error.strerror or error}"
+            words = f"this run cannot be controlled from another terminal: {error.strerror or error}"
             self._session.notice(words, level="warning")
             return
         start = asyncio.start_unix_server if self._address.path else asyncio.start_server
@@ -106,7 +106,7 @@ class Control:
         self._server = asyncio.ensure_future(serving)
 
     def close(self) -> None:
-        """Hear nobody any more. Safe to call twice."""
+        """Stop listening. Safe to call twice."""
         if self._address is None:
             return
         self._address = None
@@ -127,7 +127,7 @@ class Control:
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (OSError, ValueError, asyncio.CancelledError):
-            # Who asked went away, said too much, or the run has ended: nobody is left to be told.
+            # The caller left or sent too much, or the run has ended: there is nobody to reply to.
             return
         finally:
             self._calls.discard(task)
@@ -140,14 +140,14 @@ class Control:
             asked = None
         address = self._address
         if address is None or not isinstance(asked, dict):
-            return {"ok": False, "error": "this is no request"}
+            return {"ok": False, "error": "this is not a request"}
         if not secrets.compare_digest(str(asked.get("token")), address.token):
             return {"ok": False, "error": "the token is wrong"}
         return answer(self._session, asked)
 
 
 def answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    """Do what a request asks of a session, and say what came of it."""
+    """Carry out a request on a session and return the reply."""
     do = _DEEDS.get(str(asked.get("do")))
     if do is None:
         return {"ok": False, "error": f"it may be: {', '.join(_DEEDS)}"}
@@ -158,7 +158,7 @@ def answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    state = session.stage.state
+    state = session.state
     questions = [
         {"id": q.id, "kind": q.kind, "needed": q.needed, "where": q.where, "secret": q.secret}
         for q in state.questions.values()
@@ -177,18 +177,18 @@ def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    id = _chosen(session.stage.state.questions, asked, "question")
+    id = _chosen(session.state.questions, asked, "question")
     how, text = asked.get("how"), str(asked.get("text") or "")
     if how not in ("resolved", "answered", "declined"):
         raise Refused(f"a question cannot be answered with {how!r}")
-    secret = session.stage.state.questions[id].secret and how == "answered"
+    secret = session.state.questions[id].secret and how == "answered"
     if not session.answer(id, how, text, secret=secret):
-        raise Refused(f"the question {id} is not open any more")
+        raise Refused(f"the question {id} is no longer open")
     return {"id": id}
 
 
 def _do_approve(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
-    approvals = session.stage.state.approvals
+    approvals = session.state.approvals
     id = _chosen(approvals, asked, "approval")
     how = asked.get("how")
     if how not in ("once", "session", "deny"):
@@ -197,7 +197,7 @@ def _do_approve(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
         raise Refused("this call can only be allowed once")
     title = f"{approvals[id].tool} {approvals[id].title}".strip()
     if not session.approve(id, how, str(asked.get("text") or "")):
-        raise Refused(f"the approval {id} is not open any more")
+        raise Refused(f"the approval {id} is no longer open")
     return {"id": id, "title": title}
 
 
@@ -207,7 +207,7 @@ def _do_stop(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _chosen(open_ones: Mapping[str, Any], asked: Mapping[str, Any], what: str) -> str:
-    """The one that is meant: by its id, else the one that waits longest."""
+    """The question or approval with that id; without an id, the oldest."""
     id = asked.get("id")
     if not open_ones:
         raise Refused(f"no {what} is open")
@@ -226,13 +226,13 @@ _DEEDS: Final[dict[str, Callable[[Session, Mapping[str, Any]], dict[str, Any]]]]
 }
 
 
-# The other side ----------------------------------------------------------------------------------------------------
+# The caller's side --------------------------------------------------------------------------------------------------
 
 
 def call(folder: Path, do: str, **said: Any) -> dict[str, Any]:
-    """Ask the run of the session in `folder`. Blocking.
+    """Send a request to the run of the session in `folder`. Blocking.
 
-    Raises NotReachable when no run listens there, Refused, with the run's own words, when it does not do it.
+    Raises NotReachable when no run listens there, Refused with the run's reason when it refuses.
     """
     address = _read(folder)
     request = json.dumps({**said, "token": address.token, "do": do}).encode() + b"\n"
@@ -245,7 +245,7 @@ def call(folder: Path, do: str, **said: Any) -> dict[str, Any]:
         raise NotReachable(f"no run of this session answers: {error or type(error).__name__}") from None
     if not isinstance(told, dict) or not told.get("ok"):
         words = told.get("error") if isinstance(told, dict) else None
-        raise Refused(str(words or "the run did not understand"))
+        raise Refused(str(words or "the run did not understand the request"))
     return told
 
 
@@ -254,11 +254,11 @@ def _read(folder: Path) -> Address:
         said = json.loads((folder / ADDRESS).read_text("utf-8"))
         return Address(str(said["token"]), str(said.get("path", "")), int(said.get("port", 0)))
     except (OSError, ValueError, KeyError, TypeError):
-        raise NotReachable("no run of this session listens") from None
+        raise NotReachable("no run of this session is listening") from None
 
 
 def _listen(folder: Path) -> tuple[socket.socket, Address]:
-    """A listening socket, and its address on the disk. Raises OSError."""
+    """Open a listening socket and write its address to disk. Raises OSError."""
     listening = socket.socket(socket.AF_UNIX if hasattr(socket, "AF_UNIX") else socket.AF_INET)
     try:
         address = _bind(listening, folder, secrets.token_hex(16))
@@ -274,7 +274,7 @@ def _listen(folder: Path) -> tuple[socket.socket, Address]:
 
 
 def _bind(listening: socket.socket, folder: Path, token: str) -> Address:
-    """Give the socket its place: in the folder; for a path that is too long, in one of its own with mode 0700."""
+    """Choose the socket's path: in the folder or, if that path is too long, in a new folder with mode 0700."""
     if listening.family == socket.AF_INET:
         listening.bind(("127.0.0.1", 0))
         return Address(token, port=listening.getsockname()[1])
@@ -287,7 +287,7 @@ def _bind(listening: socket.socket, folder: Path, token: str) -> Address:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what a channel has left. Only the process that holds the session's lock does this."""
+    """Remove a channel's files. Only the process that holds the session's lock may do this."""
     with contextlib.suppress(NotReachable, OSError):
         path = _read(folder).path
         if path and Path(path).name == SOCKET:

@@ -24,9 +24,9 @@ from handrail.session.records import (
     REPAIRED,
     VERSION,
     Damage,
-    Header,
     JournalContents,
-    Record,
+    JournalHeader,
+    JournalRecord,
     encode,
     read_journal,
 )
@@ -45,17 +45,17 @@ __all__ = [
 
 
 class JournalError(ConfigError):
-    """A journal that cannot be used as asked. The message is for a person: what, where, what to do."""
+    """A journal that cannot be used. The message tells a person what is wrong, where, and what to do."""
 
 
 class JournalLocked(JournalError):
-    """Another process writes this session."""
+    """Another process is writing this session."""
 
     def __init__(self, path: Path, holder: Holder) -> None:
         self.pid, self.host = holder.pid, holder.host
         who = f"process {holder.pid} on {holder.host}" if holder.pid else "another process"
         super().__init__(
-            f"{path} is being written by {who}. End that run first, or speak to it from here: "
+            f"{path} is being written by {who}. End that run first, or control it from here: "
             "handrail answer, approve, stop."
         )
 
@@ -73,13 +73,13 @@ class JournalDamaged(JournalError):
 
 
 class JournalTooNew(JournalError):
-    """A newer version of the program wrote this file."""
+    """This file was written by a newer version of the program."""
 
     def __init__(self, path: Path, version: int) -> None:
         self.version = version
         super().__init__(
             f"{path} was written by a newer handrail (journal version {version}; this one knows {VERSION}). "
-            "Update handrail to go on with it."
+            "Update handrail to continue it."
         )
 
 
@@ -90,8 +90,8 @@ class JournalBroken(JournalError):
 class Journal:
     """A journal that is open for appending, and locked.
 
-    `session` is the id in its header, `contents` what stood in it when it was opened; `notices` says what the
-    opening repaired.
+    `session` is the id in its header, `contents` its contents when it was opened; `notices` says what was repaired
+    on opening.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Journal:
         self._clock = clock
         self._next = contents.next_n
         self._end = contents.size  # where the good records end
-        self._cut = 0  # bytes behind that, of a record that was not written whole
+        self._cut = 0  # bytes after that, of a record that was not fully written
         self._open_line = contents.ends_open
         self._synced = 0
         self._failed: str | None = None
@@ -141,10 +141,10 @@ class Journal:
 
     @classmethod
     def open(cls, path: Path, clock: Clock, *, accept_damage: bool = False) -> Journal:
-        """Open for appending. Takes the lock and closes a torn tail, which `notices` then tells (rule J2).
+        """Open for appending. Takes the lock and closes a torn tail, which is then in `notices` (rule J2).
 
         Raises JournalLocked, JournalTooNew, JournalDamaged (unless `accept_damage`: then the good records
-        are gone on with), JournalBroken, FileNotFoundError.
+        are used), JournalBroken, FileNotFoundError.
         """
         if not path.exists():
             raise FileNotFoundError(f"There is no journal {path}.")
@@ -168,21 +168,21 @@ class Journal:
         return journal
 
     def append(self, event: Event) -> None:
-        """Write one event, whole or not at all. Raises JournalBroken; then it may be tried again."""
+        """Write one event, whole or not at all. Raises JournalBroken; the call may be repeated."""
         self._put_event(event.type, event)
 
-    def append_record(self, record: Record) -> None:
+    def append_record(self, record: JournalRecord) -> None:
         """Write a record of another journal, its data unchanged. Raises JournalBroken."""
         self._put(record.kind, record.data)
 
     def append_piece(self, piece: MessageDelta) -> None:
-        """Write what is new of a reply in flight (rule J3). Raises JournalBroken."""
+        """Write a new piece of a streaming reply (rule J3). Raises JournalBroken."""
         self._put_event(PIECE, piece)
 
     async def commit(self) -> None:
         """Return when everything appended so far is on disk. Calls that wait together share one sync.
 
-        Raises JournalBroken. A failed sync is for good: what the disk lost cannot be known, so the journal
+        Raises JournalBroken. A failed sync cannot be retried: what the disk lost is unknown, so the journal
         must be opened again.
         """
         target = self._end
@@ -191,7 +191,7 @@ class Journal:
                 await self._clock.in_thread(self._sync)
 
     def close(self) -> None:
-        """Sync, close, give the lock back. Safe to call twice. Raises JournalBroken when the sync fails."""
+        """Sync, close, release the lock. Safe to call twice. Raises JournalBroken when the sync fails."""
         if self._fd is None:
             return
         try:
@@ -224,9 +224,9 @@ class Journal:
         self._write(encode(self._next, kind, data), behind=self._end)
 
     def _write(self, line: bytes, *, behind: int, counts: bool = True) -> None:
-        """Write `line` at the byte `behind`, where the file ends.
+        """Write `line` at byte `behind`, the end of the file.
 
-        A line of which all but its end was written holds its record: no failure, the next write ends it.
+        A line that lacks only its line end still holds its record: that is no failure, the next write ends the line.
         """
         if self._fd is None or self._failed:
             raise JournalBroken(f"{self.path} cannot be written: {self._failed or 'it is closed'}.")
@@ -239,16 +239,16 @@ class Journal:
                 self._cut = behind + done - self._end
                 raise JournalBroken(
                     f"{self.path} cannot be written: {error.strerror or error}. "
-                    "Nothing goes on until it can: make room on the disk."
+                    "The run waits until it can: free some disk space."
                 ) from error
         self._end, self._cut = behind + done, 0
         self._open_line = done < len(line)
         self._next += counts
 
     def _set_aside(self) -> None:
-        """End the line of a record that was cut, and say so in a record (rule J2).
+        """End the line of a record that was cut off, and record that (rule J2).
 
-        Both go in one write: when that is cut too, the next try sets all of it aside.
+        Both are one write: if that is cut off too, the next attempt sets all of it aside.
         """
         said = {"offset": self._end, "length": self._cut, "at": self._clock.now()}
         repair = encode(self._next, REPAIRED, json.dumps(said).encode())
@@ -276,7 +276,7 @@ class Journal:
             self._synced = max(self._synced, end)
 
 
-def _hold_usable(path: Path, contents: JournalContents, accept_damage: bool) -> Header:
+def _hold_usable(path: Path, contents: JournalContents, accept_damage: bool) -> JournalHeader:
     if contents.version > VERSION:
         raise JournalTooNew(path, contents.version)
     if contents.header is None:
@@ -298,7 +298,7 @@ def _locked(path: Path) -> Lock:
 def _open(path: Path, flags: int = 0) -> int:
     fd = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o600)
     if hasattr(os, "fchmod") and flags & os.O_CREAT:
-        os.fchmod(fd, 0o600)  # whatever the umask took away
+        os.fchmod(fd, 0o600)  # regardless of the umask
     return fd
 
 
@@ -312,7 +312,7 @@ def make_folder(folder: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make a new name in `folder` survive the machine. Windows has no such call."""
+    """Make a new name in `folder` survive a crash of the machine. Windows has no such call."""
     if os.name != "posix":
         return
     fd = os.open(folder, os.O_RDONLY)

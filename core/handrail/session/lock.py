@@ -1,7 +1,7 @@
 """A lock that dies with its owner: two processes never write one session (rule J2).
 
 The operating system holds the lock, so a killed program leaves none behind. The lock file only says who holds
-it. It is never removed by itself: another process may just have opened it, and then two of them would get in.
+it. It is never removed: another process may just have opened it, and then two of them would hold the lock.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-# A look at a lock (`holder`) takes it for some microseconds; so a refusal counts only when it lasts.
+# `holder` takes a lock for some microseconds to test it; so a refusal only counts when it lasts.
 _TRIES = 100
-_BEYOND = 1 << 30  # where Windows locks a byte: locked bytes cannot be read, and the first ones say who it is
+_BEYOND = 1 << 30  # Windows locks this byte: locked bytes cannot be read, and the first ones name the holder
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The process that holds a lock. 0 and an empty name where it has not said so yet."""
+    """The process that holds a lock. 0 and an empty name until it has written them."""
 
     pid: int = 0
     host: str = ""
 
 
 class LockHeld(Exception):
-    """Somebody else holds the lock."""
+    """Another process holds the lock."""
 
     def __init__(self, holder: Holder) -> None:
         super().__init__(f"process {holder.pid} on {holder.host}")
@@ -36,14 +36,14 @@ class LockHeld(Exception):
 
 
 class Lock:
-    """An exclusive lock on the file `path`, which is made with mode 0600."""
+    """An exclusive lock on the file `path`, which is created with mode 0600."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd: int | None = None
 
     def acquire(self) -> None:
-        """Take the lock. Raises LockHeld at once when it is taken, OSError when the file cannot be made."""
+        """Take the lock. Raises LockHeld at once when another process holds it, OSError when there can be no file."""
         fd = _open(self._path)
         try:
             if not any(_take(fd, shared=False) for _ in range(_TRIES)):
@@ -55,7 +55,7 @@ class Lock:
         self._fd = fd
 
     def release(self) -> None:
-        """Give the lock back. Does nothing when it is not held."""
+        """Release the lock. Does nothing when it is not held."""
         if self._fd is not None:
             os.close(self._fd)
             self._fd = None
@@ -82,7 +82,7 @@ def _open(path: Path) -> int:
 
 
 def _write(fd: int, holder: Holder) -> None:
-    """Say who holds it. That is for people: a full disk does not undo the lock."""
+    """Write down who holds it. That is information for people: the lock holds even if the disk is full."""
     with contextlib.suppress(OSError):
         os.ftruncate(fd, 0)
         os.lseek(fd, 0, os.SEEK_SET)

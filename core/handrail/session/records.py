@@ -1,9 +1,9 @@
-"""The lines of a journal: how a record is written, and how good lines are told from bad ones (rules J1, J2).
+"""The lines of a journal: how a record is written, and how damage is detected (rules J1, J2).
 
-A line is `{"v":1,"n":17,"crc":"9f3a12bc","kind":"turn_started","data":{…}}`: the version of this form, a number
-that counts the records of the file from 0, a checksum over the number and all that follows, and what happened.
+A line is `{"v":1,"n":17,"crc":"9f3a12bc","kind":"turn_started","data":{…}}`: the format version, the record's
+number in the file from 0, a checksum over the number and everything after the checksum, and the event.
 `kind` is the type of an event, whose JSON is `data`, or one of the journal's own: `header` (the first record),
-`tail_repaired`, and `piece` (part of a reply in flight, rule J3; its `data` is a message_delta).
+`tail_repaired`, and `piece` (part of a streaming reply, rule J3; its `data` is a message_delta).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VERSIONED = re.compile(rb'\{"v":(\d{1,6}),')
 
 
 @dataclass(slots=True)
-class Record:
+class JournalRecord:
     """One good record. `offset` and `length` are in bytes, without the line's end."""
 
     n: int
@@ -44,7 +44,7 @@ class Record:
 
     @property
     def event(self) -> Event | None:
-        """What happened; for a piece its message_delta. Parsed at each call.
+        """The event; for a piece its message_delta. Parsed on each access.
 
         None for the journal's other records, and for an event that this version does not know.
         """
@@ -57,7 +57,7 @@ class Record:
 
     @property
     def fields(self) -> dict[str, Any]:
-        """`data` as a dict; empty when it is none."""
+        """`data` as a dict; empty when it is not one."""
         try:
             value = json.loads(self.data)
         except (ValueError, RecursionError):
@@ -66,8 +66,8 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
-    """The first record: which session this is, when it began, and what its maker wanted to be known."""
+class JournalHeader:
+    """The first record: the session's id, when it began, and metadata from its creator."""
 
     session: str
     at: float
@@ -76,7 +76,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes that are no record: `length` bytes at byte `offset`, in line `line`, counted from 1."""
+    """Bytes that are not a record: `length` bytes at byte `offset`, in line `line`, counted from 1."""
 
     offset: int
     line: int
@@ -92,11 +92,11 @@ class JournalContents:
     """What a journal holds.
 
     `damage` lists what is wrong in the middle, `set_aside` what earlier repairs closed, `torn_tail` what
-    stands behind the last good record. `records` are the good ones in order, the journal's own included.
+    follows the last good record. `records` are the good ones in order, the journal's own included.
     """
 
-    header: Header | None = None
-    records: list[Record] = field(default_factory=list)
+    header: JournalHeader | None = None
+    records: list[JournalRecord] = field(default_factory=list)
     damage: tuple[Damage, ...] = ()
     set_aside: tuple[Damage, ...] = ()
     torn_tail: Damage | None = None
@@ -104,38 +104,38 @@ class JournalContents:
     next_n: int = 0
     size: int = 0
     ends_open: bool = False
-    """The last record is whole, but its line has no end."""
+    """The last record is complete, but its line end is missing."""
 
     def events(self) -> Iterator[Event]:
-        """The events in order, without pieces, parsed as one goes."""
+        """The events in order, without pieces, parsed one at a time."""
         for record in self.records:
             if record.kind not in OWN and (event := record.event) is not None:
                 yield event
 
 
 def encode(n: int, kind: str, data: bytes) -> bytes:
-    """A record as a line. `data` is JSON without a line's end in it."""
+    """A record as a line. `data` is JSON without line breaks."""
     crc = _checksum(n, kind.encode(), data)
     return b'{"v":%d,"n":%d,"crc":"%08x","kind":"%s","data":%s}\n' % (VERSION, n, crc, kind.encode(), data)
 
 
-def decode(line: bytes, offset: int = 0) -> Record | None:
-    """The record of a line without its end; None when it is not one."""
+def decode(line: bytes, offset: int = 0) -> JournalRecord | None:
+    """The record in a line without its line end; None when there is none."""
     match = _LINE.fullmatch(line)
     if match is None:
         return None
     version, n, crc, kind, data = match.groups()
     if int(version) > VERSION or int(crc, 16) != _checksum(int(n), kind, data):
         return None
-    return Record(int(n), kind.decode(), data, offset, len(line))
+    return JournalRecord(int(n), kind.decode(), data, offset, len(line))
 
 
 def _checksum(n: int, kind: bytes, data: bytes) -> int:
     return zlib.crc32(data, zlib.crc32(b"%d %s " % (n, kind)))
 
 
-def iter_records(path: Path) -> Iterator[Record]:
-    """The good records, one at a time: for files that should not stand in memory whole."""
+def iter_records(path: Path) -> Iterator[JournalRecord]:
+    """The good records, one at a time, so that the file need not fit in memory."""
     scan = _Scan()
     with path.open("rb") as file:
         for line in file:
@@ -143,9 +143,9 @@ def iter_records(path: Path) -> Iterator[Record]:
 
 
 def read_journal(path: Path) -> JournalContents:
-    """Everything in the file. Garbage is reported in what is returned, never raised; OSError is.
+    """Everything in the file. Damage is reported in the result and never raised; OSError is.
 
-    Needs no lock: of a journal that another process is writing, the last record may look torn.
+    Needs no lock: while another process writes the journal, the last record may look torn.
     """
     scan, records = _Scan(), []
     with path.open("rb") as file:
@@ -160,13 +160,13 @@ class _Scan:
     def __init__(self) -> None:
         self._size = self._lines = self._next = 0
         self._version = 0
-        self._header: Header | None = None
+        self._header: JournalHeader | None = None
         self._damage: list[Damage] = []
         self._set_aside: list[Damage] = []
-        self._pending: list[Damage] = []  # bad bytes behind the last good record
+        self._pending: list[Damage] = []  # bad bytes after the last good record
         self._ends_open = False
 
-    def line(self, line: bytes) -> list[Record]:
+    def line(self, line: bytes) -> list[JournalRecord]:
         """The good records of the next line."""
         offset = self._size
         self._size += len(line)
@@ -180,7 +180,7 @@ class _Scan:
             self._version = max(self._version, int(match[1]))
         return self._salvaged(body, offset) if body else []
 
-    def contents(self, records: list[Record]) -> JournalContents:
+    def contents(self, records: list[JournalRecord]) -> JournalContents:
         tail = None
         if self._pending:
             first = self._pending[0]
@@ -197,14 +197,14 @@ class _Scan:
             ends_open=self._ends_open and tail is None and self._size > 0,
         )
 
-    def _salvaged(self, body: bytes, offset: int) -> list[Record]:
-        """The good records of a line in which something is wrong: glued records are read one by one.
+    def _salvaged(self, body: bytes, offset: int) -> list[JournalRecord]:
+        """The good records of a damaged line: records glued together are read one by one.
 
-        A record starts with bytes that cannot stand inside one: a quote within JSON text is escaped.
+        A record starts with bytes that cannot occur inside one, since a quote within JSON text is escaped.
         """
         starts = [m.start() for m in re.finditer(re.escape(_START), body)]
         edges = sorted({0, *starts, len(body)})
-        good: list[Record] = []
+        good: list[JournalRecord] = []
         for start, end in pairwise(edges):
             piece = body[start:end]
             record = decode(piece, offset + start)
@@ -214,7 +214,7 @@ class _Scan:
                 self._pending.append(Damage(offset + start, self._lines, _what(piece), len(piece)))
         return good
 
-    def _accepted(self, record: Record) -> list[Record]:
+    def _accepted(self, record: JournalRecord) -> list[JournalRecord]:
         if record.kind == REPAIRED:
             self._set_aside_by(record)
         if record.n < self._next:
@@ -230,8 +230,8 @@ class _Scan:
         self._header = self._header or read_header(record)
         return [record]
 
-    def _set_aside_by(self, record: Record) -> None:
-        """A repair named what it closed: that is known, and no damage."""
+    def _set_aside_by(self, record: JournalRecord) -> None:
+        """A repair recorded what it closed, so this is not damage."""
         said = record.fields
         offset, length = said.get("offset"), said.get("length")
         if isinstance(offset, int) and isinstance(length, int):
@@ -246,13 +246,13 @@ def _what(piece: bytes) -> str:
     return "the record does not fit its checksum" if _LINE.fullmatch(piece) else "the record is cut off"
 
 
-def read_header(record: Record) -> Header | None:
-    """The header that the record is; None when it is another one."""
+def read_header(record: JournalRecord) -> JournalHeader | None:
+    """The record as a header; None when it is another kind."""
     if record.kind != HEADER:
         return None
     said = record.fields
     at, meta = said.get("at"), said.get("meta")
-    return Header(
+    return JournalHeader(
         str(said.get("session", "")),
         float(at) if isinstance(at, int | float) else 0.0,
         meta if isinstance(meta, dict) else {},

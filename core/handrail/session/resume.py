@@ -1,4 +1,4 @@
-"""From a journal back to a session: what happened, and what was in flight when the program ended (rules J3, J4)."""
+"""From a journal back to a session: the events, and a reply cut off by the program's exit (rules J3, J4)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class LoadedRun:
                 return None
         return None
 
-    def said(self, name: str) -> Any:
-        """What the last word on the setting `name` is: how the last run began, or what the person changed in it."""
+    def latest(self, name: str) -> Any:
+        """The latest value of the setting `name`: from the start of the last run, or a change made during it."""
         for event in reversed(self.events):
             if isinstance(event, ev.RunStarted | ev.SettingsChanged):
                 value = getattr(event, name)
@@ -43,7 +43,7 @@ class LoadedRun:
 
 
 def load_run(contents: JournalContents) -> LoadedRun:
-    """Everything in a journal, in order; pieces only of a reply that was never finished."""
+    """Everything in a journal, in order; pieces only of a reply that was not finished."""
     events: list[ev.Event] = []
     pieces: list[ev.MessageDelta] = []
     unknown = 0

@@ -1,7 +1,7 @@
-"""What the header of a kept session says, so that the session can be made again and gone on with (rules J4, J5).
+"""What a journal's header stores so that its session can be created again and resumed (rules J4, J5).
 
-Bounds, recovery's settings and what was changed in mid-run are not here: they come from the session's events. A key
-is never here: it is looked up anew each time.
+Bounds, recovery settings and changes made during a run are not here: they come from the session's events. An API key
+is never stored: it is looked up each time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from handrail.output.types import Output, load_output, make_output
 from handrail.settings import Settings
 
 SETTINGS: Final = ("model", "api", "base_url", "max_output", "effort", "approve", "tools", "system")
-"""The settings that a session is made by, and made again by."""
+"""The settings that are needed to create a session again."""
 
 
 class OutputSpec(BaseModel):
-    """What a run must end with: a JSON Schema itself, or a type (`module:Type`) that is looked up from a folder."""
+    """The output type of a run: a JSON Schema, or a type (`module:Type`) that is imported from a folder."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,20 +34,20 @@ class OutputSpec(BaseModel):
 
     @classmethod
     def named(cls, spec: str, folder: Path) -> OutputSpec:
-        """The shape that `spec` names, as `load_output` takes it. A file may change or go: its schema is kept."""
+        """The output that `spec` names, as for `load_output`. A file may change, so its schema is stored."""
         if spec.endswith(".json") or (folder / spec).is_file():
             return cls.model_validate({"schema": json.loads((folder / spec).read_text("utf-8-sig"))})
         return cls(type=spec, folder=str(folder))
 
     def output(self) -> Output[Any]:
-        """The output again. Raises OutputError when the type cannot be found any more."""
+        """The output type itself. Raises OutputError when the type can no longer be found."""
         if self.schema_ is not None:
             return make_output(self.schema_)
         return load_output(self.type or "", Path(self.folder))
 
 
 class SessionSpec(BaseModel):
-    """How a session was made. `settings` holds those of `SETTINGS` that were set."""
+    """How a session was created. `settings` holds those of `SETTINGS` that were set."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -58,7 +58,7 @@ class SessionSpec(BaseModel):
 
     @classmethod
     def by(cls, chosen: Settings, model: str, cwd: Path, shape: OutputSpec | None) -> SessionSpec:
-        """What is kept of a session that works in `cwd`. `model` is the one that the settings came to."""
+        """The spec of a session that works in `cwd`. `model` is the model that the settings resolved to."""
         said = chosen.model_dump(mode="json", include=set(SETTINGS), exclude_none=True)
         said["model"] = model
         if chosen.base_url is not None:
@@ -73,7 +73,7 @@ class SessionSpec(BaseModel):
 
 
 def made(meta: Mapping[str, Any], session: str) -> SessionSpec:
-    """How the session with this header was made. Raises ConfigError when the header does not say it."""
+    """The spec in a session's header. Raises ConfigError when the header has none."""
     try:
         return SessionSpec.model_validate(meta)
     except ValidationError as error:
@@ -84,13 +84,13 @@ def made(meta: Mapping[str, Any], session: str) -> SessionSpec:
 
 
 def without_credentials(url: str) -> str:
-    """`url` without a user's name and password in it."""
+    """`url` without user name and password."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
 def secrets_in(headers: Mapping[str, str], url: str) -> Iterator[str]:
-    """What authorizes in the headers and the address of each request is a key too (rule J5)."""
+    """The secrets in a provider's headers and base URL. They are masked like API keys (rule J5)."""
     for name, value in headers.items():
         if name.lower() in _AUTHORIZES or name.lower().endswith(("-key", "-token", "-secret")):
             yield value.removeprefix("Bearer ").strip()

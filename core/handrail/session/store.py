@@ -1,7 +1,7 @@
-"""Where sessions live on the disk: one folder each, named by its id, with the journal in it (rules J1, J5).
+"""Where sessions are stored on disk: one folder each, named by its id, with the journal in it (rules J1, J5).
 
 sessions/1kq0z8d3vhm/journal.jsonl     the journal, mode 0600
-sessions/1kq0z8d3vhm/journal.lock      says who writes it now
+sessions/1kq0z8d3vhm/journal.lock      names the process that writes it
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from handrail.clock import Clock
 from handrail.errors import ConfigError
 from handrail.session.journal import Journal, JournalLocked
 from handrail.session.lock import Lock, LockHeld
-from handrail.session.records import HEADER, REPAIRED, JournalContents, Record, read_journal
+from handrail.session.records import HEADER, REPAIRED, JournalContents, JournalRecord, read_journal
 from handrail.session.summary import SessionSummary, summarise
 
 JOURNAL = "journal.jsonl"
 Summaries: TypeAlias = list[SessionSummary]
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's: none that is taken for another
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no digits that look alike
 _RANDOM = 2
-# What recovery says of a turn stands behind its end: a fork without it would replay a broken reply (rule R7).
+# Recovery's decision about a turn follows its end: a fork without it would replay a broken reply (rule R7).
 _BELONGS = frozenset({"decided", "checkpoint_made"})
 
 
 class SessionNotFound(ConfigError):
-    """No session, or more than one, is meant by what was given."""
+    """The given id matches no session, or more than one."""
 
 
 def default_root() -> Path:
@@ -39,7 +39,7 @@ def default_root() -> Path:
 
 
 class Store:
-    """The sessions under `root` (default: `default_root()`). The folder is made when the first session is."""
+    """The sessions under `root` (default: `default_root()`). The folder is created with the first session."""
 
     def __init__(self, root: Path | None = None) -> None:
         self.root = root if root is not None else default_root()
@@ -54,11 +54,11 @@ class Store:
                 continue
 
     def open(self, prefix: str, clock: Clock, *, accept_damage: bool = False) -> Journal:
-        """The journal of a session, to go on with. Raises SessionNotFound, and what Journal.open raises."""
+        """Open the journal of a session to continue it. Raises SessionNotFound, and what Journal.open raises."""
         return Journal.open(self.path_of(prefix), clock, accept_damage=accept_damage)
 
     def read(self, prefix: str) -> JournalContents:
-        """What the journal of a session holds. Needs no lock. Raises SessionNotFound."""
+        """The contents of a session's journal. Needs no lock. Raises SessionNotFound."""
         return read_journal(self.path_of(prefix))
 
     def path_of(self, prefix: str) -> Path:
@@ -75,12 +75,12 @@ class Store:
         return self._file(wanted if wanted in found else found[0])
 
     def list(self) -> Summaries:
-        """All sessions, the one with the newest event first."""
+        """All sessions, most recent event first."""
         found = [summarise(self._file(id)) for id in self._ids()]
         return sorted(found, key=lambda s: (s.last, s.id), reverse=True)
 
     def delete(self, prefix: str) -> None:
-        """Remove a session and all that lies in its folder. Raises SessionNotFound, JournalLocked."""
+        """Delete a session's folder. Raises SessionNotFound, JournalLocked."""
         path = self.path_of(prefix)
         lock = Lock(path.with_suffix(".lock"))
         try:
@@ -88,7 +88,7 @@ class Store:
         except LockHeld as held:
             raise JournalLocked(path, held.holder) from None
         try:
-            # Renamed first: a removal that is cut short leaves nothing that looks like a session.
+            # Renamed first, so that an interrupted deletion leaves nothing that looks like a session.
             gone = path.parent.rename(path.parent.with_name(f".deleted-{path.parent.name}"))
             shutil.rmtree(gone)
         finally:
@@ -97,7 +97,7 @@ class Store:
     def fork(self, prefix: str, clock: Clock, *, at_turn: int | None = None) -> str:
         """A new session with the records up to the end of turn `at_turn`, by default all. Returns its id.
 
-        The header names the parent. Where several runs count their turns alike, the last such turn is meant.
+        The header names the parent. Where several runs have a turn of that number, the last one is used.
         Raises SessionNotFound, also for a turn that was not finished; JournalBroken.
         """
         path = self.path_of(prefix)
@@ -120,7 +120,7 @@ class Store:
         return id
 
     def _ids(self) -> Sequence[str]:
-        """The ids, the oldest first. A name with a dot is a session that is being made or removed."""
+        """The ids, oldest first. A name with a dot is a session that is being created or deleted."""
         try:
             return sorted(p.name for p in self.root.iterdir() if p.name[0] != "." and (p / JOURNAL).exists())
         except FileNotFoundError:
@@ -131,7 +131,7 @@ class Store:
 
 
 def new_id(now: float) -> str:
-    """An id that sorts by time: milliseconds in base 32, then chance. Eleven characters."""
+    """An id that sorts by time: milliseconds in base 32, then random digits. Eleven characters."""
     number, digits = int(now * 1000), ""
     for _ in range(9):
         number, digit = divmod(number, 32)
@@ -139,8 +139,8 @@ def new_id(now: float) -> str:
     return digits + "".join(secrets.choice(_DIGITS) for _ in range(_RANDOM))
 
 
-def _up_to(records: list[Record], at_turn: int | None, session: str) -> list[Record]:
-    """The records to the end of a turn, without those that are about the file itself."""
+def _up_to(records: list[JournalRecord], at_turn: int | None, session: str) -> list[JournalRecord]:
+    """The records up to the end of a turn, without those that describe the file itself."""
     end = len(records)
     if at_turn is not None:
         turns = {r.fields.get("turn"): n for n, r in enumerate(records) if r.kind == "turn_finished"}

@@ -1,7 +1,6 @@
 """A session in one line of a list, from the two ends of its journal.
 
-Only the head (what was asked for) and as much of the tail as says how things stand are read, so that a list of
-many long sessions is quick.
+It reads only the head (the prompt) and the last turn, so that listing many long sessions is fast.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from handrail import events as ev
 from handrail.session.lock import holder
-from handrail.session.records import Header, Record, decode, read_header
+from handrail.session.records import JournalHeader, JournalRecord, decode, read_header
 
 State: TypeAlias = Literal["needs_you", "waiting", "running", "interrupted", "finished", "unreadable"]
 
@@ -29,8 +28,8 @@ _SUMS = frozenset({"run_started", "turn_finished", "run_finished"})
 class SessionSummary:
     """What a list shows of a session.
 
-    `state` comes from its last events; `running` says that a process holds it now. `until` is set while it
-    waits for a limit, or where a limit ended it; `needs` says what a person is asked. Moments are seconds since
+    `state` comes from its last events; `running` means that a process has it open now. `until` is set while it
+    waits for a limit, or when a limit ended it; `needs` says what a person is asked for. Moments are seconds since
     the epoch. `turns` and `cost` are those of its last run, `title` the first words of its prompt, `parent` the
     session that it was forked from.
     """
@@ -87,7 +86,7 @@ def summarise(path: Path) -> SessionSummary:
 
 @dataclass(slots=True)
 class _Standing:
-    """A fold over the last records: how things stand."""
+    """A fold over the last records: the state of the session."""
 
     outcome: str | None = None
     until: float | None = None
@@ -96,8 +95,8 @@ class _Standing:
     cost: float | None = None
     model: str = ""
 
-    def apply(self, records: Iterable[Record]) -> float:
-        """Take the records in; returns when the last of those that count happened."""
+    def apply(self, records: Iterable[JournalRecord]) -> float:
+        """Apply the records. Returns the time of the last one that counts."""
         at = 0.0
         for record in records:
             if record.kind in _FOLDS and (event := record.event) is not None:
@@ -175,8 +174,8 @@ _FOLDS = frozenset(
 )
 
 
-def _head(path: Path) -> tuple[Header | None, ev.RunStarted | None]:
-    header: Header | None = None
+def _head(path: Path) -> tuple[JournalHeader | None, ev.RunStarted | None]:
+    header: JournalHeader | None = None
     with path.open("rb") as file:
         for line in islice(file, _HEAD_LINES):
             record = decode(line.rstrip(b"\n"))
@@ -188,8 +187,8 @@ def _head(path: Path) -> tuple[Header | None, ev.RunStarted | None]:
     return header, None
 
 
-def _tail(path: Path) -> list[Record]:
-    """The last records, from the beginning of a turn on; all of them when there is none."""
+def _tail(path: Path) -> list[JournalRecord]:
+    """The last records, from the start of a turn on; all of them when there is no turn."""
     window = _WINDOW
     with path.open("rb") as file:
         size = file.seek(0, 2)
@@ -198,7 +197,7 @@ def _tail(path: Path) -> list[Record]:
             file.seek(start)
             lines = file.read(size - start).split(b"\n")
             if start:
-                del lines[0]  # its beginning lies before the window
+                del lines[0]  # it starts before the window
             records = [r for line in lines if (r := decode(line)) is not None]
             kinds = {r.kind for r in records}
             if not start or (kinds & _BEGINS and kinds & _SUMS):
@@ -206,8 +205,8 @@ def _tail(path: Path) -> list[Record]:
             window *= 4
 
 
-def _moment(records: list[Record]) -> float:
-    """When the last record happened, be it a piece or progress that says nothing else."""
+def _moment(records: list[JournalRecord]) -> float:
+    """The time of the last record of any kind."""
     event = records[-1].event if records else None
     return event.at if event is not None else 0.0
 

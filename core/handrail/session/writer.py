@@ -1,6 +1,7 @@
-"""Keeps a run's events in its journal, and the pieces of a reply in flight (rules J1, J3, J6).
+"""Writes a run's events to its journal, and the pieces of a streaming reply (rules J1, J3, J6).
 
-Appending never fails a run: what could not be written waits here, in order, and `commit` says so until it is on disk.
+Appending never fails a run: events that could not be written are queued, and `commit` reports that until they are on
+disk.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ PIECES_S = 1.0  # how often the pieces of a reply are written
 
 
 class JournalWriter:
-    """The record of a session (see `loop.stage.Record`)."""
+    """The recorder of a stored session (see `loop.context.Recorder`)."""
 
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self.journal = journal
@@ -25,31 +26,31 @@ class JournalWriter:
         self._timer: Timer | None = None
 
     def append(self, event: ev.Event) -> None:
-        """Keep one event; pieces of a reply are gathered, tools' live output is not kept (their results are)."""
+        """Write one event. Pieces of a reply are collected; live output of tools is not stored."""
         if isinstance(event, ev.MessageDelta):
             self._gather(event)
             return
         if isinstance(event, ev.ToolProgress):
             return
         if isinstance(event, ev.MessageFinished):
-            self._drop_pieces()  # whole, it supersedes them
+            self._drop_pieces()  # the whole reply supersedes them
         elif isinstance(event, ev.RunInterrupted):
             self._write_pieces()
         self._backlog.append(event)
         self._write()
 
     async def commit(self) -> str | None:
-        """Return None when all is on the disk, else why it cannot be written."""
-        words = self._write()
-        if words is None:
+        """Write everything to disk. Returns None, or the reason why that failed."""
+        problem = self._write()
+        if problem is None:
             try:
                 await self.journal.commit()
             except JournalBroken as error:
-                words = str(error)
-        return words
+                problem = str(error)
+        return problem
 
     def close(self) -> None:
-        """Write what is left and let the journal go. What cannot be written is lost with the program."""
+        """Write what is left and close the journal. What cannot be written is lost."""
         self._write_pieces()
         self._write()
         try:
@@ -89,7 +90,7 @@ class JournalWriter:
         pieces = self._pieces
         self._drop_pieces()
         if self._backlog:
-            return  # a disk that is full has no room for what will be superseded
+            return  # on a full disk, do not write what will be superseded
         for piece in pieces:
             try:
                 self.journal.append_piece(piece)

@@ -1,7 +1,7 @@
 """Tools: what the model may do.
 
-Built-in ones by name, and `tool` that makes one of any typed async function. Nothing is imported before it is
-used: `import handrail.tools` costs nothing.
+The built-in tools by name, and `tool`, which makes one of any typed async function. Everything is imported on first
+use, so that `import handrail.tools` is cheap.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HOMES = {**dict.fromkeys(_BASE, "base"), "tool": "function"}
 
 
 class UnknownTool(ConfigError, ValueError):
-    """A name that no built-in tool has."""
+    """There is no built-in tool of that name."""
 
 
 def _make(module: str, name: str) -> Tool:

@@ -1,4 +1,4 @@
-"""Which calls ask first (rule H5). A pure rule; asking is the batch's business."""
+"""Which calls need approval (rule H5). A pure function; the batch does the asking."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Literal, TypeAlias
 from handrail.tools.base import Effect, Preview
 
 Mode: TypeAlias = Literal["ask", "edits", "all", "unasked"]
-"""ask: editing and running ask. edits: running asks. all: only what leaves the working folder asks. unasked: nothing
-asks; for callers who hand in their own tools (rule S9)."""
+"""What needs approval. ask: editing and running. edits: running. all: only what leaves the working folder. unasked:
+nothing, for callers that provide their own tools (rule S9)."""
 
 
 def why_ask(effect: Effect, preview: Preview, mode: Mode, granted: AbstractSet[str]) -> str | None:
-    """Why this call asks first, or None when it may run."""
+    """Why this call needs approval, or None when it may run."""
     if mode == "unasked":
         return None
     if preview.pattern is not None and preview.pattern in granted:

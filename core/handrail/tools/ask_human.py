@@ -19,7 +19,7 @@ _MARK = re.compile(r"^\s*[*_`]*HUMAN REQUIRED:\s*(?P<kind>[A-Za-z0-9_-]+)\s*:\s*
 
 
 class AskHumanArguments(BaseModel):
-    """What is asked of the person."""
+    """The question for the person."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,7 +32,7 @@ class AskHumanArguments(BaseModel):
 
 
 class AskHuman(Tool):
-    """Holds the run until a person has acted. The person's answer is the result (rules H2, H3)."""
+    """Pauses the run until a person has answered. The answer is the result (rules H2, H3)."""
 
     name = NAME
     description = (
@@ -56,7 +56,7 @@ class AskHuman(Tool):
     async def run(self, args: Any, ctx: ToolContext) -> ToolResult:
         asked = cast(AskHumanArguments, args)
         if ctx.ask is None:
-            raise ToolError("nobody can be asked here")
+            raise ToolError("there is nobody to ask here")
         words = await ctx.ask(asked.needed, kind=asked.kind, where=asked.where, tried=asked.tried)
         return ToolResult(words)
 

@@ -1,8 +1,8 @@
-"""What every tool shares: arguments, a preview for people, a run, a result.
+"""What all tools have in common: arguments, a preview for people, running, a result.
 
 A tool takes parsed arguments and a `ToolContext`, and returns a `ToolResult`. A tool that raises gives an error
 result and the run goes on (rule L6). A stop cancels the tool's task; a tool ends what it started (process
-groups included) before it lets the cancellation pass, and leaves words about what escaped with `ctx.leave`.
+groups included) before it lets the cancellation pass, and reports what it could not end with `ctx.leave`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Effect: TypeAlias = Literal["read", "edit", "run"]
 
 
 class InvalidArguments(Exception):
-    """Arguments that do not fit a tool's parameters. The message names each field; the model reads it."""
+    """Arguments that do not fit a tool's parameters. The message names each wrong field; the model reads it."""
 
 
 class ToolError(Exception):
-    """A tool's own refusal, in words that the model and a person can act on. No traceback is shown."""
+    """A failure that a tool reports itself, with a message the model and a person can act on. No traceback is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call gave back.
+    """The result of a call.
 
     `content` goes to the model. `summary` is a few words for the card (`214 lines`, `+6 -2`), `diff` a unified
     diff for edits. `terminate` votes for the end of the loop (rule L7).
@@ -54,8 +54,8 @@ class Preview:
 
     `title` is one line (a path, a command). `detail` shows the arguments in full where the title does not.
     `pattern` is what «always this session» would allow, in words that are shown first; `allows` in the approvals
-    compares it with later calls by equality, so a tool gives the same pattern for calls it holds to be alike.
-    None: only once. `outside` lists paths outside the working folder; they ask first whatever the mode.
+    compares it with later calls by equality, so a tool gives the same pattern for calls that it considers equal.
+    None: only once. `outside` lists paths outside the working folder; they need approval in every mode.
     """
 
     title: str
@@ -66,9 +66,9 @@ class Preview:
 
 
 class AskPerson(Protocol):
-    """Ask the person something in mid-tool; the answer's words come back, secret ones too (rule H3).
+    """Ask the person something while the tool runs. Returns the answer, a secret one too (rule H3).
 
-    Raises ToolError when the person cannot, and holds the call open when nobody is there (rule H4).
+    Raises ToolError when the person cannot answer; if nobody is there, the call stays open (rule H4).
     """
 
     def __call__(
@@ -86,8 +86,8 @@ class AskPerson(Protocol):
 class ToolContext:
     """What a running tool may use.
 
-    `progress(text)` shows live output (more text, not the whole). `env` is the environment for child processes,
-    without the keys of providers. `memory` is shared by all tools of a session and lives as long as it does.
+    `progress(text)` shows more live output. `env` is the environment for child processes,
+    without providers' API keys. `memory` is shared by all tools of a session and lives as long as it does.
     `ask` reaches the person; None where a tool runs outside a session.
     """
 
@@ -101,12 +101,12 @@ class ToolContext:
     left: list[str] = field(default_factory=list)
 
     def leave(self, words: str) -> None:
-        """Words for the result if this call is stopped: output so far, or `may still be running: …` (rule L9)."""
+        """Text for the result if this call is stopped: output so far, or `may still be running: …` (rule L9)."""
         self.left.append(words)
 
 
 class Tool(ABC):
-    """A tool. `effect` decides what asks first: reading never, editing and running by mode (rule H5).
+    """A tool. `effect` decides whether it needs approval: reading never, editing and running by mode (rule H5).
 
     `sequential` makes every batch that holds this tool run in call order. `time_limit` is in seconds, None for none.
     """
@@ -128,9 +128,9 @@ class Tool(ABC):
         """The validated arguments of `call`. Raises InvalidArguments."""
 
     def preview(self, args: Any, ctx: ToolContext) -> Preview:
-        """The call as a person sees it. May read files; must change nothing."""
+        """The call as a person sees it. May read files; must not change anything."""
         return Preview(self.name)
 
     @abstractmethod
     async def run(self, args: Any, ctx: ToolContext) -> ToolResult:
-        """Do it."""
+        """Run the call."""

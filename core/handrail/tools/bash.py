@@ -1,4 +1,4 @@
-"""The tool `bash`: a command in a shell of its own, ended with everything it started."""
+"""The tool `bash`: a command in its own shell, which is ended with everything it started."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from handrail.tools import processes
+from handrail.tools import _processes as processes
+from handrail.tools._capture import Capture
+from handrail.tools._commands import pattern_of
+from handrail.tools._output import count, one_line
+from handrail.tools._processes import end_family, family
+from handrail.tools._stopping import whole
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.capture import Capture
-from handrail.tools.commands import pattern_of
 from handrail.tools.environ import child_environment
-from handrail.tools.output import count, one_line
 from handrail.tools.paths import own_files
-from handrail.tools.processes import end_family, family
-from handrail.tools.stopping import whole
-from handrail.tools.typed import Arguments, TypedTool
 
 DEFAULT_S: Final = 120.0
 MAX_S: Final = 600.0
 
 _DRAIN_S: Final = 0.1
-"""How long output may still come after the shell ended, while somebody else holds its pipe."""
+"""Seconds to wait for more output after the shell ended, while another process still holds its pipe."""
 
 _BLOCK: Final = 65_536
 
@@ -42,7 +42,7 @@ class BashArguments(Arguments):
 
 
 class BashTool(TypedTool[BashArguments]):
-    """Runs a command in the working folder. Times are real seconds: a process does not know any other
+    """Runs a command in the working folder. Times are real seconds: a process knows no other
     clock."""
 
     name = "bash"
@@ -79,7 +79,7 @@ class _Command:
         self._left: list[processes.Process] = []
 
     async def run(self) -> ToolResult:
-        """Run it to an end of one of three kinds. A stop passes only when nothing is left to be ended."""
+        """Run it until it exits, times out or is stopped. A stop is passed on once every process has ended."""
         pipe, cancelled = await whole(self._start())
         pump = asyncio.ensure_future(self._pump(pipe))
         end: End = "stopped"
@@ -132,7 +132,7 @@ class _Command:
             await self._capture.add(data)
 
     async def _settle(self, end: End, pipe: _Pipe, pump: asyncio.Future[None]) -> None:
-        """End what has to be ended, take the last of the output, see who is left."""
+        """End the processes that must end, read the last output, list the processes that are left."""
         root, clock = pipe.process.pid, self._ctx.clock
         if end == "exited":
             await asyncio.wait([pump], timeout=_DRAIN_S)
@@ -157,8 +157,7 @@ class _Command:
         return ToolResult(text, is_error=bool(few), summary=f"{few} · {lines}" if few else lines)
 
     def _notes(self, end: End, code: int | None) -> tuple[list[str], str]:
-        """What a person and the model must know beside the output; and the same in a few words, empty if all
-        is well."""
+        """What a person and the model must know besides the output, and a short form of it, empty on success."""
         notes, few = [], ""
         if end == "timed out":
             few = "timed out"
@@ -191,8 +190,8 @@ def _exit(code: int) -> str:
 
 
 class _Pipe:
-    """The shell and the end of the pipe that we read. Reading ends at its end, or at `stop`: a background
-    process may hold it open for hours. What the shell itself wrote is read first."""
+    """The shell and our end of its pipe. Reading stops at the end of the pipe, or at `stop`, since a background
+    process may hold it open for hours. The shell's own output is read first."""
 
     def __init__(self, process: Process, descriptor: int) -> None:
         self.process = process
@@ -215,7 +214,7 @@ class _Pipe:
                     return b""
 
     def stop(self) -> None:
-        """Read what is there already, and no more."""
+        """Read what is already available."""
         self._stopping = True
         self._wake()
 

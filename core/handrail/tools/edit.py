@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from handrail.tools._diff import Diff, unified
+from handrail.tools._nearest import nearest
+from handrail.tools._output import count
+from handrail.tools._replace import Ambiguous, NotFound, Overlap, Replacement, replace
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.diff import Diff, unified
-from handrail.tools.nearest import nearest
-from handrail.tools.output import count
 from handrail.tools.paths import Place, locate, missing
-from handrail.tools.replace import Ambiguous, NotFound, Overlap, Replacement, replace
 from handrail.tools.textfile import (
     Stamp,
     TextFile,
@@ -25,20 +26,21 @@ from handrail.tools.textfile import (
     require_unchanged,
     save,
 )
-from handrail.tools.typed import Arguments, TypedTool
 from handrail.tools.write import change_pattern
 
 
 class Edit(Arguments):
     """One replacement."""
 
-    old: str = Field(min_length=1, description="the exact text to replace; it must stand in the file once")
-    new: str = Field(description="the text that takes its place")
-    replace_all: bool = Field(False, description="replace every place where `old` stands")
+    old: str = Field(
+        min_length=1, description="the exact text to replace; it must occur in the file exactly once"
+    )
+    new: str = Field(description="the replacement text")
+    replace_all: bool = Field(False, description="replace every occurrence of `old`")
 
 
 def _unpacked(value: Any) -> Any:
-    """Some models send a list as the JSON text of a list."""
+    """Some models send a list as JSON text."""
     if isinstance(value, str):
         try:
             return json.loads(value)
@@ -49,9 +51,9 @@ def _unpacked(value: Any) -> Any:
 
 class EditArguments(Arguments):
     path: str = Field(min_length=1, description="the file, relative to the working folder or absolute")
-    old: str = Field("", description="the exact text to replace; it must stand in the file once")
-    new: str = Field("", description="the text that takes its place")
-    replace_all: bool = Field(False, description="replace every place where `old` stands")
+    old: str = Field("", description="the exact text to replace; it must occur in the file exactly once")
+    new: str = Field("", description="the replacement text")
+    replace_all: bool = Field(False, description="replace every occurrence of `old`")
     edits: Annotated[
         tuple[Edit, ...],
         BeforeValidator(_unpacked),
@@ -64,17 +66,17 @@ class EditArguments(Arguments):
         if single == bool(self.edits):
             raise ValueError("give either old and new, or edits")
         if single and not self.old:
-            raise ValueError("old is empty: it must be text of the file; to make a file use write")
+            raise ValueError("old is empty: it must be text from the file; to create a file use write")
         return self
 
     @property
     def all(self) -> tuple[Edit, ...]:
-        """The replacements, whichever way they were given."""
+        """The replacements, in whichever form they were given."""
         return self.edits or (Edit(old=self.old, new=self.new, replace_all=self.replace_all),)
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _EditPlan:
     place: Place
     file: TextFile
     after: str
@@ -84,7 +86,7 @@ class _Plan:
 
 class EditTool(TypedTool[EditArguments]):
     """Edits are exact. Line ends do not matter to the match and stay as they are in the file; so do
-    permissions, the byte order mark, and bytes that are no UTF-8."""
+    permissions, the byte order mark, and bytes that are not UTF-8."""
 
     name = "edit"
     description = (
@@ -112,8 +114,8 @@ class EditTool(TypedTool[EditArguments]):
         return ToolResult(said, summary=plan.diff.summary, diff=plan.diff.text)
 
 
-def _plan(args: EditArguments, ctx: ToolContext) -> _Plan:
-    """What the file would be, and the diff. Changes nothing."""
+def _plan(args: EditArguments, ctx: ToolContext) -> _EditPlan:
+    """The edited text and the diff. Nothing is written."""
     edits = args.all
     refuse_mask(*(text for edit in edits for text in (edit.old, edit.new)))
     place = locate(args.path, ctx)
@@ -130,10 +132,10 @@ def _plan(args: EditArguments, ctx: ToolContext) -> _Plan:
     plain, plain_after = file.text.replace("\r\n", "\n"), after.replace("\r\n", "\n")
     if plain == plain_after:
         raise ToolError(f"{place.shown}: old and new are the same, nothing would change")
-    return _Plan(place, file, after, replaced, unified(plain, plain_after, place.shown))
+    return _EditPlan(place, file, after, replaced, unified(plain, plain_after, place.shown))
 
 
-def _edit(args: EditArguments, ctx: ToolContext) -> tuple[_Plan, Stamp]:
+def _edit(args: EditArguments, ctx: ToolContext) -> tuple[_EditPlan, Stamp]:
     plan = _plan(args, ctx)
     return plan, save(plan.place, plan.file.encode(plan.after), plan.file.mode)
 
@@ -145,13 +147,13 @@ def _explain(error: NotFound | Ambiguous | Overlap, edits: tuple[Edit, ...], tex
             at = ", ".join(f"{line:,}" for line in lines[:10]) + (", …" if len(lines) > 10 else "")
             return (
                 f"{which}old stands {len(lines)} times in {place.shown} (lines {at}). Nothing was changed. "
-                "Add lines around it until it is unique, or set replace_all"
+                "Add surrounding lines until it is unique, or set replace_all"
             )
         case Overlap(other=other):
             return f"{which}it overlaps edit {other + 1}. Nothing was changed. Make one edit of the two"
         case _:
             near = nearest(edits[error.index].old, text)
-            return f"{which}old does not stand in {place.shown}. Nothing was changed. {near}"
+            return f"{which}old was not found in {place.shown}. Nothing was changed. {near}"
 
 
 def _detail(args: EditArguments) -> str:

@@ -1,5 +1,5 @@
-"""The environment of child processes: without the keys of model providers, and with nothing that waits for a
-key."""
+"""The environment of child processes: without providers' API keys, and set up so that nothing waits for a
+keypress."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 MARK: Final = "HANDRAIL_CALL"
-"""Set in every child: a daemon that left its process group and its parent is still known by it."""
+"""Set in every child, so that a daemon that left its process group and parent can still be found."""
 
 KEYS: Final = frozenset(
     {
@@ -55,8 +55,8 @@ KEYS: Final = frozenset(
         "ZHIPUAI_API_KEY",
     }
 )
-"""Variables that hold the key of a model provider. Other secrets (of git, of a cloud) belong to the person's
-own work and stay."""
+"""Variables that hold a model provider's key. Other secrets (for git, for a cloud) belong to the person's own
+work and are passed on."""
 
 _SETTINGS: Final = {
     "TERM": "dumb",
@@ -72,11 +72,11 @@ _SETTINGS: Final = {
 
 
 def scrubbed_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without the keys of providers."""
+    """`environ` without providers' API keys."""
     return {name: value for name, value in environ.items() if name.upper() not in KEYS}
 
 
 def child_environment(env: Mapping[str, str] | None, mark: str) -> dict[str, str]:
-    """What a command gets: `env`, or our own environment, scrubbed; no pager, no prompt, no terminal; and the
+    """The environment of a command: `env`, or ours without keys; no pager, no prompt, no terminal; and the
     mark."""
     return {**scrubbed_environment(os.environ if env is None else env), **_SETTINGS, MARK: mark}

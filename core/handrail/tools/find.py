@@ -1,4 +1,4 @@
-"""The tool `find`: files by the pattern of their path."""
+"""The tool `find`: files by a glob pattern."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Final
 from pydantic import Field
 
 from handrail.messages import clean
+from handrail.tools._output import MAX_BYTES, count, fit, one_line
+from handrail.tools._search import LIMIT_S, Query, glob_of, records, ripgrep
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.output import MAX_BYTES, count, fit, one_line
 from handrail.tools.paths import locate, name_of
-from handrail.tools.search import LIMIT_S, Query, glob_of, records, ripgrep
-from handrail.tools.typed import Arguments, TypedTool
 
 _HINTS: Final = 20
 
@@ -30,7 +30,7 @@ class FindArguments(Arguments):
 
 
 class FindTool(TypedTool[FindArguments]):
-    """Lists files that git would not ignore, hidden ones too. `rg` is ripgrep's path; None: our own
+    """Lists files that git does not ignore, hidden ones too. `rg` is ripgrep's path; None: use our own
     search."""
 
     name = "find"
@@ -51,7 +51,7 @@ class FindTool(TypedTool[FindArguments]):
     async def run(self, args: FindArguments, ctx: ToolContext) -> ToolResult:
         place = await ctx.clock.in_thread(lambda: locate(args.path, ctx))
         if not await ctx.clock.in_thread(place.real.is_dir):
-            raise ToolError(f"{place.shown} is no folder")
+            raise ToolError(f"{place.shown} is not a folder")
         glob = glob_of(args.pattern)
         if glob is None:
             raise ToolError("the pattern is empty: use ls to see a folder")
@@ -76,7 +76,7 @@ class FindTool(TypedTool[FindArguments]):
 
 
 def _above(path: str, seen: set[str]) -> list[str]:
-    """The folders that `path` lies in and that were not `seen`, outermost first."""
+    """The parent folders of `path` that were not `seen`, outermost first."""
     found: list[str] = []
     folder = path.rpartition("/")[0]
     while folder and folder not in seen:

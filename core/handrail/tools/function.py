@@ -6,9 +6,9 @@
 
 Parameters come from the signature (names, types, defaults, `Annotated[..., Field(...)]`), the description
 from the docstring up to its first section, and text of an `Args:` section goes to the parameters. A parameter
-annotated `ToolContext` is handed in and is no part of the schema.
+annotated `ToolContext` receives the context and is not part of the schema.
 
-A function that is not async is refused: it would hold up everything, and in a thread nothing could stop it
+A function that is not async is refused: it would block everything, and in a thread nothing could stop it
 (rule L9). Blocking work inside goes through `await ctx.clock.in_thread(call)`.
 """
 
@@ -28,9 +28,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.messages import Content, Image, Text, clean
+from handrail.tools._output import count, one_line
+from handrail.tools._typed import TypedTool
 from handrail.tools.base import Effect, Preview, Tool, ToolContext, ToolError, ToolResult
-from handrail.tools.output import count, one_line
-from handrail.tools.typed import TypedTool
 
 AsyncFunction: TypeAlias = Callable[..., Awaitable[Any]]
 Vote: TypeAlias = bool | Callable[[Any], bool]
@@ -69,7 +69,7 @@ def tool(
 ) -> Tool | Callable[[AsyncFunction], Tool]:
     """Make a tool of a typed async function; bare, or with options.
 
-    `effect` is what decides whether a person is asked first (rule H5): say "edit" or "run" for a function
+    `effect` decides whether the call needs approval (rule H5): say "edit" or "run" for a function
     that changes something. `time_limit` is in seconds. `terminate` votes for the end of the loop (rule L7),
     always or by what the function returned. Raises TypeError for a signature that cannot be described to a
     model.
@@ -86,7 +86,7 @@ def tool(
 
 
 class FunctionTool(TypedTool[Any]):
-    """A tool made of an async function. `vote` is its vote for the end of the loop."""
+    """A tool made from an async function. `vote` is its vote to end the loop."""
 
     vote: Vote = False
 
@@ -110,7 +110,7 @@ class FunctionTool(TypedTool[Any]):
             raise TypeError(f"tool {name}: {error.message}") from None
 
     def _arguments(self, words: Mapping[str, str], local_names: Mapping[str, Any]) -> type[Any]:
-        """The parameters as a dataclass; names that a pydantic model keeps for itself are free here."""
+        """The parameters as a dataclass; names that a pydantic model reserves are allowed here."""
         hints = _hints(self._function, self.name, local_names)
         fields: list[Any] = []
         for parameter in inspect.signature(self._function).parameters.values():
@@ -181,8 +181,8 @@ def _require_async(function: AsyncFunction, name: str) -> None:
 
 
 def _hints(function: AsyncFunction, name: str, local_names: Mapping[str, Any]) -> dict[str, Any]:
-    """The types of the parameters. `local_names` are those where the function was written, for types made
-    there."""
+    """The types of the parameters. `local_names` are the names where the function was defined, for local
+    types."""
     target = inspect.unwrap(function)
     target = getattr(target, "func", target)
     if not inspect.isroutine(target):
@@ -194,7 +194,7 @@ def _hints(function: AsyncFunction, name: str, local_names: Mapping[str, Any]) -
 
 
 def _field(parameter: inspect.Parameter, hint: Any, words: str | None) -> tuple[str, Any]:
-    """The field of a parameter. Words and default travel in the type: so pydantic keeps the order of
+    """The field of a parameter. Description and default are part of the type, so that pydantic keeps the order of
     fields."""
     if words and not _described(hint, parameter.default):
         hint = Annotated[hint, Field(description=words)]
@@ -210,7 +210,7 @@ def _described(hint: Any, default: Any) -> bool:
 
 
 def _docstring(function: AsyncFunction) -> tuple[str, dict[str, str]]:
-    """The text before the first section, and the words of `Args:` for each parameter."""
+    """The text before the first section, and the description of each parameter in `Args:`."""
     lines = (inspect.getdoc(function) or "").splitlines()
     first = next((n for n, line in enumerate(lines) if _SECTION.match(line)), len(lines))
     words: dict[str, str] = {}

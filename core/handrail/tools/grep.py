@@ -1,4 +1,4 @@
-"""The tool `grep`: lines that match, with ripgrep where it is there."""
+"""The tool `grep`: lines that match, using ripgrep if it is installed."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import Any, Final
 from pydantic import Field
 
 from handrail.messages import clean
+from handrail.tools._globs import Glob
+from handrail.tools._output import MAX_BYTES, count, fit, one_line
+from handrail.tools._search import LIMIT_S, Query, glob_of, parsed, records, ripgrep, text_of, where
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolResult
-from handrail.tools.globs import Glob
-from handrail.tools.output import MAX_BYTES, count, fit, one_line
 from handrail.tools.paths import Place, locate, name_of
-from handrail.tools.search import LIMIT_S, Query, glob_of, parsed, records, ripgrep, text_of, where
-from handrail.tools.typed import Arguments, TypedTool
 
 MAX_LINE: Final = 500
-"""Characters of a line that are shown, around its first match."""
+"""The characters shown of a line, around its first match."""
 
 _BEFORE: Final = 100
 
@@ -37,7 +37,7 @@ class GrepArguments(Arguments):
 
 
 class GrepTool(TypedTool[GrepArguments]):
-    """Searches files that git would not ignore, hidden ones too. `rg` is ripgrep's path; None: our own
+    """Searches files that git does not ignore, hidden ones too. `rg` is ripgrep's path; None: use our own
     search."""
 
     name = "grep"
@@ -94,7 +94,7 @@ class _Row:
 
 @dataclass(slots=True)
 class _Found:
-    """Collects what the program tells, file by file: only at the end of one is it known to be no binary."""
+    """Collects the program's output, file by file: only at the end of a file is it known not to be binary."""
 
     args: GrepArguments
     folder: Place | None

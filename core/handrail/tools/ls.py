@@ -9,10 +9,10 @@ from typing import Final
 
 from pydantic import Field
 
+from handrail.tools._output import MAX_BYTES, count, fit, size
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.output import MAX_BYTES, count, fit, size
 from handrail.tools.paths import explain, locate, missing, name_of
-from handrail.tools.typed import Arguments, TypedTool
 
 _LIMIT: Final = 500
 
@@ -48,7 +48,7 @@ def _list(args: LsArguments, ctx: ToolContext) -> ToolResult:
     except FileNotFoundError:
         raise missing(place) from None
     except NotADirectoryError:
-        raise ToolError(f"{place.shown} is no folder: use read") from None
+        raise ToolError(f"{place.shown} is not a folder: use read") from None
     except OSError as error:
         raise explain(error, place.shown) from None
     if not found:
@@ -72,7 +72,7 @@ def _line(entry: os.DirEntry[str]) -> str:
             return f"{name}/"
         return f"{name}  {size(entry.stat().st_size)}"
     except OSError:
-        return name  # it went while we looked
+        return name  # deleted in the meantime
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

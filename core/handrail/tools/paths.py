@@ -1,4 +1,4 @@
-"""Paths as a model writes them: found, shown, and held against the working folder (rule H5)."""
+"""Paths as a model writes them: resolved, shown, and compared with the working folder (rule H5)."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.messages import clean
+from handrail.tools._output import one_line
 from handrail.tools.base import ToolContext, ToolError
-from handrail.tools.output import one_line
 
 _TRUSTED = "tools.own_files"
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One path. `path` is absolute, as written; `real` has its symlinks resolved; `inside` says that this
-    lies in the working folder."""
+    """One path. `path` is absolute, as written; `real` has its symlinks resolved; `inside` says that it
+    is in the working folder."""
 
     path: Path
     real: Path
@@ -44,10 +44,10 @@ class Place:
 
 
 def locate(text: str, ctx: ToolContext) -> Place:
-    """The place that `text` names. Relative to `ctx.cwd`; `~` is expanded, a leading `@` (a mention) dropped.
+    """The path that `text` names. Relative to `ctx.cwd`; `~` is expanded, a leading `@` (a mention) dropped.
 
-    Looks at the disk (symlinks, names that were cleaned for the model), changes nothing, never raises: what
-    is wrong with a path comes out where it is used.
+    Reads the disk (symlinks, names that were cleaned for the model) and never raises: errors of a path
+    appear where it is used.
     """
     root = Path(os.path.realpath(ctx.cwd))
     written = Path(os.path.normpath(ctx.cwd / _written(text, ctx.cwd)))
@@ -59,18 +59,18 @@ def locate(text: str, ctx: ToolContext) -> Place:
 
 
 def own_files(ctx: ToolContext) -> set[str]:
-    """Files outside the working folder that our own tools made for the model to read: kept output."""
+    """Files outside the working folder that our own tools wrote for the model to read: long output."""
     files: set[str] = ctx.memory.setdefault(_TRUSTED, set())
     return files
 
 
 def name_of(entry: str) -> str:
-    """A file name in a listing: one line, what is no text replaced."""
+    """A file name in a listing: one line, non-text characters replaced."""
     return clean(entry).replace("\n", "\\n").replace("\r", "\\r")
 
 
 def missing(place: Place) -> ToolError:
-    """The error for a path that is not there, with the names nearest to it."""
+    """The error for a missing path, with the most similar names."""
     parent, name = place.path.parent, place.path.name
     while not parent.is_dir() and parent != parent.parent:
         parent, name = parent.parent, parent.name

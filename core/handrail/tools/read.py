@@ -1,7 +1,7 @@
 """The tool `read`: a text file by lines, or a picture.
 
-Lines come without numbers: what the model reads is what `edit` matches, so nothing has to be peeled off, and
-numbers cost tokens. The note at the end says where a part lies in the file.
+Lines have no numbers: the model reads exactly what `edit` matches, and numbers cost tokens. The note at the end
+gives the line range.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import BinaryIO, Final
 from pydantic import Field
 
 from handrail.messages import Image, Text, clean
+from handrail.tools._output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
 from handrail.tools.paths import Place, explain, locate, missing
 from handrail.tools.textfile import SNIFF, Stamp, kind_of, regular, remember, stamp_of
-from handrail.tools.typed import Arguments, TypedTool
 
 PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MAX_PICTURE: Final = 3_750_000
-"""Bytes; as base64 this is the 5 MB that providers take."""
+"""In bytes; in base64 this is the 5 MB that providers accept."""
 
 _PIECE: Final = 65_536
 _BLOCK: Final = 1_048_576
@@ -38,7 +38,7 @@ class ReadArguments(Arguments):
 
 
 class ReadTool(TypedTool[ReadArguments]):
-    """Reads text (line ends as \\n, what is no UTF-8 replaced, rule L11) and pictures; other binary files are
+    """Reads text (line ends as \\n, invalid UTF-8 replaced, rule L11) and pictures; other binary files are
     named."""
 
     name = "read"
@@ -102,8 +102,8 @@ def _binary(kind: str, length: int, place: Place) -> str:
 
 
 @dataclass(slots=True)
-class _Part:
-    """The lines that were asked for, as far as they fit."""
+class _Excerpt:
+    """The requested lines, as far as they fit."""
 
     first: int
     lines: list[str] = field(default_factory=list)
@@ -126,9 +126,9 @@ def _text(file: BinaryIO, args: ReadArguments, place: Place) -> ToolResult:
     return ToolResult(f"{text}\n\n{notes}" if notes else text, summary=count(len(part.lines), "line"))
 
 
-def _part(file: BinaryIO, args: ReadArguments) -> _Part:
-    """Read what was asked for; count the rest without keeping it."""
-    part = _Part(args.offset)
+def _part(file: BinaryIO, args: ReadArguments) -> _Excerpt:
+    """Read the requested lines; only count the rest."""
+    part = _Excerpt(args.offset)
     room = MAX_BYTES
     while part.of < args.offset - 1 and _skip_line(file):
         part.of += 1
@@ -182,7 +182,7 @@ def _count_lines(file: BinaryIO) -> int:
     return lines + (last != b"\n")
 
 
-def _notes(part: _Part, args: ReadArguments, place: Place) -> list[str]:
+def _notes(part: _Excerpt, args: ReadArguments, place: Place) -> list[str]:
     notes: list[str] = []
     if part.long:
         first = part.long[0]

@@ -1,7 +1,7 @@
 """The tool `submit`: the only way for a model to finish a step (rule S1).
 
-The loop judges submissions itself, before any other tool of the batch (rules L6, S3 to S6); so this tool has
-words for the model, and no `run`.
+The loop judges submissions itself, before any other tool of the batch (rules L6, S3 to S6); so this tool only
+has messages for the model, and no `run`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class SubmitTool:
     def rejected(errors: Sequence[FieldError], left: int) -> ToolResult:
         """The result of an invalid submission, field by field; `left` tries remain (rule S4)."""
         lines = [f"- {e.path}: {e.message}" if e.path else f"- {e.message}" for e in errors]
-        tries = "1 try is left" if left == 1 else f"{left} tries are left"
-        last = f"Mend that and call submit again: {tries}." if left > 0 else "No try is left."
+        tries = "1 attempt left" if left == 1 else f"{left} attempts left"
+        last = f"Correct that and call submit again: {tries}." if left > 0 else "No attempts left."
         text = "\n".join(["rejected: the answer does not fit the schema.", *lines, last])
         return ToolResult(text, is_error=True, summary=f"rejected: {len(errors)} wrong")

@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias, TypeVar
 
 from handrail.mask import MASK
+from handrail.tools._output import size
+from handrail.tools._stopping import whole
 from handrail.tools.base import ToolContext, ToolError
-from handrail.tools.output import size
 from handrail.tools.paths import Place, explain
-from handrail.tools.stopping import whole
 
 T = TypeVar("T")
 Stamp: TypeAlias = tuple[int, int]
-"""When a file was changed last (ns) and its size: enough to see that somebody else wrote it."""
+"""A file's modification time (ns) and size: enough to notice that something else wrote it."""
 
 BOM: Final = codecs.BOM_UTF8
 MAX_EDIT: Final = 20_000_000
-"""Bytes of a file that write and edit take apart for a diff."""
+"""The largest file in bytes that write and edit compute a diff for."""
 
 SNIFF: Final = 8_192
 
@@ -47,7 +47,7 @@ _LOCK: Final = "tools.lock"
 
 
 def kind_of(head: bytes, name: str) -> str | None:
-    """What a file is when it is no text, from its first bytes and its name; None for text."""
+    """The kind of a file that is not text, from its first bytes and its name; None for text."""
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             return kind
@@ -61,7 +61,7 @@ def kind_of(head: bytes, name: str) -> str | None:
 @dataclass(frozen=True, slots=True)
 class TextFile:
     """A text file, whole. In `text` only the byte order mark is left out: line ends are as on disk, and bytes
-    that are no UTF-8 are lone surrogates, so that saving gives them back."""
+    that are not UTF-8 are lone surrogates, so that saving gives them back."""
 
     text: str
     bom: bool
@@ -91,7 +91,7 @@ def regular(place: Place) -> os.stat_result:
     if stat.S_ISDIR(info.st_mode):
         raise ToolError(f"{place.shown} is a folder: use ls")
     if not stat.S_ISREG(info.st_mode):
-        raise ToolError(f"{place.shown} is no regular file but a device, a pipe or a socket")
+        raise ToolError(f"{place.shown} is not a regular file but a device, a pipe or a socket")
     return info
 
 
@@ -117,8 +117,8 @@ def load(place: Place) -> TextFile:
 
 
 def save(place: Place, data: bytes, mode: int | None) -> Stamp:
-    """Put `data` in the place of the file, whole or not at all: a file beside it is synced and takes its
-    name.
+    """Replace the file's contents by `data`, all or nothing: a new file is synced and renamed over the old
+    one.
 
     `mode` keeps the permissions of the old file; None makes a new file, and its folders, with the usual ones.
     Raises ToolError, among others for a file that is marked read-only.
@@ -161,12 +161,12 @@ def _adopt(descriptor: int, target: Path, mode: int) -> None:
         try:
             os.fchown(descriptor, old.st_uid, old.st_gid)
         except PermissionError:
-            mode &= 0o1777  # somebody else's file becomes ours: not with their set-user-id bit
+            mode &= 0o1777  # the owner changes to us: drop the set-user-id bit
     os.fchmod(descriptor, mode)
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last. Some file systems refuse to sync a folder; the file itself is safe then."""
+    """Make the new name durable. Some file systems refuse to sync a folder; the file itself is safe then."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except OSError:
@@ -184,15 +184,15 @@ def stamp_of(info: os.stat_result) -> Stamp:
 
 
 def remember(ctx: ToolContext, place: Place, stamp: Stamp) -> None:
-    """Note the state in which the model last saw a file."""
+    """Remember the state in which the model last saw a file."""
     ctx.memory.setdefault(_STAMPS, {})[str(place.real)] = stamp
 
 
 def require_unchanged(ctx: ToolContext, place: Place, stamp: Stamp) -> None:
-    """Raise ToolError when the file was read here and somebody else changed it since."""
+    """Raise ToolError when the file was read in this session and has been changed by something else since."""
     seen = ctx.memory.get(_STAMPS, {}).get(str(place.real))
     if seen is not None and seen != stamp:
-        raise ToolError(f"{place.shown} was changed by somebody else since you read it: read it again first")
+        raise ToolError(f"{place.shown} has changed since you read it: read it again first")
 
 
 def refuse_mask(*texts: str) -> None:
@@ -200,17 +200,17 @@ def refuse_mask(*texts: str) -> None:
     itself."""
     if any(MASK in text for text in texts):
         raise ToolError(
-            f"the text holds {MASK}, which stands for a secret that you were not shown. "
-            "Leave that part of the file as it is: edit what lies around it"
+            f"the text holds {MASK}, which replaces a secret that you were not shown. "
+            "Leave that part of the file as it is: edit around it"
         )
 
 
 async def change(ctx: ToolContext, place: str, work: Callable[[], T]) -> T:
-    """Run `work`, which changes the file `place`, in a thread: one at a time in a session, and never torn by
+    """Run `work`, which changes the file `place`, in a thread: one at a time in a session, and never interrupted by
     a stop.
 
     A thread cannot be stopped. So a stop waits for it (milliseconds), says what became of the file, and
-    passes then (rule L9).
+    is passed on then (rule L9).
     """
     async with _lock(ctx):
         done, stopped = await whole(ctx.clock.in_thread(work))

@@ -1,4 +1,4 @@
-"""The tool `write`: a whole file, new or in the place of an old one."""
+"""The tool `write`: a whole file, new or replacing an old one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import partial
 
 from pydantic import Field
 
+from handrail.tools._diff import Diff, unified
+from handrail.tools._output import count, one_line
+from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.diff import Diff, unified
-from handrail.tools.output import count, one_line
 from handrail.tools.paths import Place, locate
 from handrail.tools.textfile import (
     Stamp,
@@ -21,7 +22,6 @@ from handrail.tools.textfile import (
     require_unchanged,
     save,
 )
-from handrail.tools.typed import Arguments, TypedTool
 
 
 class WriteArguments(Arguments):
@@ -30,7 +30,7 @@ class WriteArguments(Arguments):
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class _WritePlan:
     place: Place
     old: TextFile | None
     data: bytes
@@ -66,7 +66,7 @@ class WriteTool(TypedTool[WriteArguments]):
         if plan.old is None:
             said = f"wrote {shown}: new, {count(diff.added, 'line')}"
         elif not diff.text:
-            said = f"{shown} was so already: nothing changed"
+            said = f"{shown} already had this content: nothing changed"
         else:
             said = f"wrote {shown}: {diff.summary}"
         return ToolResult(said, summary=diff.summary, diff=diff.text or None)
@@ -77,23 +77,23 @@ def change_pattern(place: Place) -> str:
     return f"edit or write {place.exact}"
 
 
-def _plan(args: WriteArguments, ctx: ToolContext) -> _Plan:
-    """What would be written, and the diff. Changes nothing."""
+def _plan(args: WriteArguments, ctx: ToolContext) -> _WritePlan:
+    """The bytes to write, and the diff. Nothing is written."""
     refuse_mask(args.content)
     place = locate(args.path, ctx)
     try:
         old = load(place)
     except FileNotFoundError:
         diff = unified("", args.content, place.shown, new=True)
-        return _Plan(place, None, args.content.encode(), diff)
+        return _WritePlan(place, None, args.content.encode(), diff)
     require_unchanged(ctx, place, old.stamp)
     text = args.content.removeprefix("\ufeff").replace("\r\n", "\n")
     after = text.replace("\n", old.ending)
     diff = unified(old.text.replace("\r\n", "\n"), text, place.shown)
-    return _Plan(place, old, old.encode(after), diff)
+    return _WritePlan(place, old, old.encode(after), diff)
 
 
-def _write(args: WriteArguments, ctx: ToolContext) -> tuple[_Plan, Stamp]:
+def _write(args: WriteArguments, ctx: ToolContext) -> tuple[_WritePlan, Stamp]:
     plan = _plan(args, ctx)
     if plan.old is None:
         return plan, save(plan.place, plan.data, None)

@@ -219,4 +219,4 @@ async def test_H5_a_call_whose_preview_fails_asks_first_whatever_the_mode():
     tool = Blind("write", effect="edit")
     played = await play([says("", call("write")), says("done")], tools=[tool], approve="all")
     assert tool.started == []
-    assert "nobody knows where (OSError: stale file handle)" in played.results(1)[0]
+    assert "an unknown place (OSError: stale file handle)" in played.results(1)[0]

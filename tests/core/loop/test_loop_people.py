@@ -80,7 +80,7 @@ async def test_L8_after_a_stop_what_was_not_delivered_goes_back():
 async def test_L8_a_value_leaves_the_queue_untouched():
     played = await play([says("", submit(1))], schema=ANSWER, on=at_turn(1, lambda s: s.follow_up("later")))
     assert played.outcome == "submitted"
-    assert [m.text for m in played.session.stage.state.queue.follow_ups] == ["later"]
+    assert [m.text for m in played.session.state.queue.follow_ups] == ["later"]
 
 
 async def test_L9_stop_ends_the_stream_at_once_and_keeps_readable_text():
@@ -93,7 +93,7 @@ async def test_L9_stop_ends_the_stream_at_once_and_keeps_readable_text():
     (reply,) = [e.message for e in played.of(ev.MessageFinished)]
     assert (played.outcome, reply.stop_reason) == ("cancelled", "aborted")
     assert reply.text.startswith("I begin here") and len(reply.text) < len(long)
-    (kept,) = [m for m in played.session.stage.projection.request() if m.role == "assistant"]
+    (kept,) = [m for m in played.session.projection.request() if m.role == "assistant"]
     assert kept.text.startswith("I begin here") and "stopped" in kept.text and not kept.calls
 
 

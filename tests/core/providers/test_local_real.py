@@ -14,10 +14,10 @@ from program import handrail
 from pydantic import BaseModel
 
 from handrail import events as ev
+from handrail._step import step
 from handrail.errors import ConfigError
 from handrail.providers.catalog import make_provider, resolve
 from handrail.providers.local_models import find_model, folder
-from handrail.step import step
 
 pytestmark = pytest.mark.real
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from handrail import events as ev
 from handrail.clock import VirtualClock
-from handrail.session.changes import CannotUndo, Change, changes, of_turn, undo
-from handrail.tools.diff import unified
+from handrail.session.changes import CannotUndo, FileChange, changes, of_turn, undo
+from handrail.tools._diff import unified
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "", "x" * 30, "--- a", "+++ b", "@@ -1 +1 @@", "\\ No", "é\r"]), max_size=12
@@ -20,14 +20,14 @@ LINES = st.lists(
 TEXTS = st.tuples(LINES, st.booleans()).map(lambda t: "\n".join(t[0]) + ("\n" if t[1] and t[0] else ""))
 
 
-def change(before: str | None, after: str, turn: int = 1, path: str = "a.txt") -> Change:
+def change(before: str | None, after: str, turn: int = 1, path: str = "a.txt") -> FileChange:
     diff = unified(
         (before or "").replace("\r\n", "\n"), after.replace("\r\n", "\n"), path, new=before is None
     )
-    return Change(1, turn, path, diff.text)
+    return FileChange(1, turn, path, diff.text)
 
 
-def take_back(folder: Path, *undone: Change, later: tuple[Change, ...] = ()) -> list[str]:
+def take_back(folder: Path, *undone: FileChange, later: tuple[FileChange, ...] = ()) -> list[str]:
     return undo(undone, later, folder, VirtualClock())
 
 
@@ -85,7 +85,7 @@ def test_one_that_cannot_be_undone_keeps_the_others_as_they_are(tmp_path: Path) 
     (tmp_path / "a.txt").write_text("b\n")
     (tmp_path / "z.txt").write_text("somebody was here\n")
     with pytest.raises(
-        CannotUndo, match=r"z\.txt: what turn 1 left at line 1 is not there any more\. Somebody"
+        CannotUndo, match=r"z\.txt: what turn 1 left at line 1 no longer exists\. It has been changed"
     ):
         take_back(tmp_path, change("a\n", "b\n"), change("a\n", "b\n", path="z.txt"))
     assert (tmp_path / "a.txt").read_text() == "b\n"
@@ -127,8 +127,8 @@ def test_line_ends_permissions_and_the_mark_stay(tmp_path: Path) -> None:
     ("before", "data", "words"),
     [
         ("key = [masked]\n", b"b\n", "a secret"),
-        ("a\ufffd\n", b"b\n", "a secret, or bytes"),
-        ("a\r\nx\n", b"b\r\nx\n", "line ends of two kinds"),
+        ("a\ufffd\n", b"b\n", "it was a secret, or not text"),
+        ("a\r\nx\n", b"b\r\nx\n", "mixed line ends"),
         ("a\n", b"\0\1\2", "is no text"),
     ],
 )
@@ -146,7 +146,7 @@ def test_J5_what_the_record_does_not_hold_is_not_made_up(
 def test_a_diff_that_was_cut_is_refused(tmp_path: Path) -> None:
     before, after = "a\n" * 60_000, "b\n" * 60_000
     (tmp_path / "a.txt").write_text(after)
-    with pytest.raises(CannotUndo, match="too long to be kept whole"):
+    with pytest.raises(CannotUndo, match="too long to be stored"):
         take_back(tmp_path, change(before, after))
 
 
@@ -161,7 +161,7 @@ def test_a_path_that_leads_elsewhere_now_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_gone_is_said(tmp_path: Path) -> None:
-    with pytest.raises(CannotUndo, match="is not there any more"):
+    with pytest.raises(CannotUndo, match="no longer exists"):
         take_back(tmp_path, change("a\n", "b\n"))
 
 

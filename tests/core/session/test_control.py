@@ -205,7 +205,7 @@ async def test_a_channel_that_cannot_be_opened_ends_no_run(tmp_path: Path) -> No
     finished = await session.run("Go.")
     assert finished.outcome == "completed"
     (notice,) = [e for e in events if isinstance(e, ev.Notice)]
-    assert notice.level == "warning" and "cannot be spoken to" in notice.text
+    assert notice.level == "warning" and "cannot be controlled" in notice.text
 
 
 async def test_the_next_run_of_a_session_listens_again(folder: Path) -> None:

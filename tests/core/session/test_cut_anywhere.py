@@ -116,7 +116,7 @@ async def gone_on(contents: JournalContents, at: str) -> None:
     assert set(answered.values()) <= {1}, f"{at}: answered twice"
     steered = Counter(e.id for e in both if isinstance(e, ev.Steered))
     queued = {m.id for e in both if isinstance(e, ev.QueueChanged) for m in e.steering}
-    waiting = {m.id for m in session.stage.state.queue.all}
+    waiting = {m.id for m in session.state.queue.all}
     assert queued == set(steered) ^ waiting and set(steered.values()) <= {1}, (
         f"{at}: delivered once (rule L8)"
     )

@@ -350,7 +350,7 @@ def test_J6_a_full_disk_at_any_byte_loses_nothing_and_glues_nothing(tmp_path: Pa
                 try:
                     journal.append(wanted)
                 except JournalBroken as error:
-                    assert "make room on the disk" in str(error)
+                    assert "free some disk space" in str(error)
                     written = False
                 else:
                     written = True

@@ -76,14 +76,12 @@ async def test_R10_a_new_prompt_leaves_no_checkpoint_of_a_reply_in_flight() -> N
 async def test_a_new_prompt_closes_the_question_of_the_old_one() -> None:
     session, _, events = make([says("", call("ask_human", kind="login", needed="Log in."))])
     await session.run("Go.")
-    assert session.stage.state.held
+    assert session.state.paused
     again, _, _ = make([says("Done.")], bounds={"deadline_s": 60})
     again.load(events)
     finished = await again.run("Something else.")
     assert isinstance(finished, ev.RunFinished) and finished.outcome == "completed"
-    assert not again.stage.state.held, (
-        "the clock of the run does not hold for a question nobody asks any more"
-    )
+    assert not again.state.paused, "the clock of the run does not hold for a question nobody asks any more"
 
 
 def test_L3_a_stored_cost_bound_without_a_price_is_refused() -> None:
@@ -130,7 +128,7 @@ async def test_J6_while_the_disk_is_full_no_request_starts_and_the_run_says_so()
     notices = [(e.level, e.text) for e in events if isinstance(e, ev.Notice)]
     assert notices == [
         ("error", "the disk is full"),
-        ("info", "the journal can be written again; the run goes on"),
+        ("info", "the journal can be written again; the run continues"),
     ]
     first = next(e for e in events if isinstance(e, ev.TurnStarted))
     assert first.at - VirtualClock().now() >= 100 and len(provider.requests) == 1
@@ -215,7 +213,7 @@ def test_said_is_the_last_word_on_a_setting() -> None:
 
     started = ev.RunStarted(model="a/one", approve="ask")
     changed = ev.SettingsChanged(model="b/two")
-    assert LoadedRun((started, changed)).said("model") == "b/two"
-    assert LoadedRun((started, changed)).said("approve") == "ask"
-    assert LoadedRun((started, changed, replace(started, resumed=True))).said("model") == "a/one"
-    assert LoadedRun(()).said("model") is None
+    assert LoadedRun((started, changed)).latest("model") == "b/two"
+    assert LoadedRun((started, changed)).latest("approve") == "ask"
+    assert LoadedRun((started, changed, replace(started, resumed=True))).latest("model") == "a/one"
+    assert LoadedRun(()).latest("model") is None

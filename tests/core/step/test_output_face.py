@@ -94,9 +94,9 @@ def test_S4_a_rejected_submission_is_told_field_by_field() -> None:
     assert str(result.content).splitlines()[1:] == [
         "- a.0: Field required",
         "- Too long",
-        "Mend that and call submit again: 2 tries are left.",
+        "Correct that and call submit again: 2 attempts left.",
     ]
-    assert str(SubmitTool.rejected(errors, left=1).content).endswith("1 try is left.")
+    assert str(SubmitTool.rejected(errors, left=1).content).endswith("1 attempt left.")
     assert "again" not in str(SubmitTool.rejected(errors, left=0).content)
 
 

@@ -228,7 +228,7 @@ def test_S2_json_in_a_string_is_pointed_out() -> None:
         ('{"answer": -Infinity}', "-Infinity is not JSON"),
         ('{"answer": 1e999}', "1e999 is too large"),
         ('{"answer": ' + "1" * 5000 + "}", "5000 digits is too large"),
-        ('{"answer": 1, "answer": 2}', 'the key "answer" stands twice'),
+        ('{"answer": 1, "answer": 2}', 'the key "answer" occurs twice'),
         ('{"answer": ' + "[" * 5000 + "]" * 5000 + "}", "nested"),
         ('{"answer": ' + "[" * 200 + "]" * 200 + "}", "nested more than 150 levels"),
         ('{"answer": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested"),

@@ -87,7 +87,7 @@ async def test_L3_a_bound_names_itself(name: str, bound: str) -> None:
 @pytest.mark.parametrize("name", ["steering-left-by-a-value", "follow-up-left-by-a-value"])
 async def test_L8_a_value_leaves_the_queue_untouched(name: str) -> None:
     played = await _played(load(FOLDER / f"{name}.toml"))
-    assert len(played.session.stage.state.queue.all) == 1
+    assert len(played.session.state.queue.all) == 1
     assert not any(change.returned for change in played.of(ev.QueueChanged))
 
 

@@ -15,10 +15,10 @@ import pytest
 from toolbench import Bench, words
 
 from handrail.clock import ManualClock, VirtualClock
-from handrail.tools import processes
+from handrail.tools import _processes as processes
+from handrail.tools._commands import pattern_of
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.bash import BashTool
-from handrail.tools.commands import pattern_of
 from handrail.tools.environ import scrubbed_environment
 from handrail.tools.read import ReadTool
 

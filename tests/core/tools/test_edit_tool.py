@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from toolbench import Bench, words
 
 from handrail.mask import MASK
+from handrail.tools._diff import unified
+from handrail.tools._nearest import nearest
+from handrail.tools._replace import Replacement, replace
 from handrail.tools.base import InvalidArguments, ToolError
-from handrail.tools.diff import unified
 from handrail.tools.edit import EditTool
-from handrail.tools.nearest import nearest
 from handrail.tools.read import ReadTool
-from handrail.tools.replace import Replacement, replace
 
 CART = """\
 def total(items):
@@ -53,7 +53,7 @@ async def test_several_edits_are_found_in_the_original_and_made_together(bench: 
 async def test_all_or_none(bench: Bench) -> None:
     file = bench.write("a", "one\n")
     edits = [{"old": "one", "new": "1"}, {"old": "zzz", "new": "2"}]
-    with pytest.raises(ToolError, match=r"^edit 2 of 2: old does not stand in a\. Nothing was changed\."):
+    with pytest.raises(ToolError, match=r"^edit 2 of 2: old was not found in a\. Nothing was changed\."):
         await bench.run(EditTool(), path="a", edits=edits)
     assert file.read_text() == "one\n"
 
@@ -85,7 +85,7 @@ async def test_the_nearest_match_shows_what_differs(bench: Bench) -> None:
             new="",
         )
     assert str(caught.value) == (
-        "old does not stand in src/cart.py. Nothing was changed. "
+        "old was not found in src/cart.py. Nothing was changed. "
         "Nearest: lines 1 to 2, only white space differs\n"
         "          def total(items):\n"
         "- (yours)   return sum(i.price for i in items)\n"
@@ -98,8 +98,8 @@ async def test_the_nearest_match_shows_what_differs(bench: Bench) -> None:
 def test_nearest_lines_up_with_the_line_that_is_equal() -> None:
     text = "".join(f"filler {n}\n" for n in range(500)) + "alpha\nbeta\ngamma\n"
     assert nearest("alpha!\nbeta\ngamma?", text).startswith("Nearest: lines 501 to 503\n")
-    assert nearest("qqqq\nwwww", text) == "Nothing in it comes near: read it again"
-    assert nearest("x", "") == "Nothing in it comes near: read it again"
+    assert nearest("qqqq\nwwww", text) == "Nothing in it is similar: read it again"
+    assert nearest("x", "") == "Nothing in it is similar: read it again"
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -119,7 +119,7 @@ async def test_mixed_line_ends_and_bytes_that_are_no_utf8_stay_where_nothing_cha
 async def test_J5_a_mask_in_old_or_new_is_refused(bench: Bench) -> None:
     bench.write(".env", "KEY=abc\n")
     for old, new in [(f"KEY={MASK}", "KEY=x"), ("KEY=abc", f"KEY={MASK}")]:
-        with pytest.raises(ToolError, match="stands for a secret"):
+        with pytest.raises(ToolError, match="replaces a secret"):
             await bench.run(EditTool(), path=".env", old=old, new=new)
 
 
@@ -177,7 +177,7 @@ def test_H5_the_preview_shows_the_diff_or_why_it_will_fail(bench: Bench) -> None
     assert (preview.title, preview.detail, preview.pattern) == ("a", "", "edit or write a")
     doomed = bench.preview(EditTool(), path="a", old="[/b]", new="two")
     assert doomed.diff is None
-    assert doomed.detail.startswith("this will fail: old does not stand in a.")
+    assert doomed.detail.startswith("this will fail: old was not found in a.")
     assert doomed.detail.endswith("replace:\n[/b]\nby:\ntwo")
     assert file.read_text() == "one\n"
 

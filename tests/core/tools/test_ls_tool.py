@@ -48,7 +48,7 @@ async def test_L11_names_stay_on_their_line(bench: Bench) -> None:
 async def test_what_is_no_folder_says_so(bench: Bench) -> None:
     bench.write("src/a", "")
     assert words(await bench.run(LsTool(), path="src")) == "a  0 B"
-    with pytest.raises(ToolError, match="src/a is no folder: use read"):
+    with pytest.raises(ToolError, match="src/a is not a folder: use read"):
         await bench.run(LsTool(), path="src/a")
     with pytest.raises(ToolError, match=r"srd: no such file or folder\. Near it: src/"):
         await bench.run(LsTool(), path="srd")

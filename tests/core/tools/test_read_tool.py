@@ -131,7 +131,7 @@ async def test_a_missing_file_brings_near_names(bench: Bench) -> None:
 
 async def test_what_is_no_file_is_refused_at_once(bench: Bench) -> None:
     os.mkfifo(bench.cwd / "pipe")
-    with pytest.raises(ToolError, match="pipe is no regular file but a device, a pipe or a socket"):
+    with pytest.raises(ToolError, match="pipe is not a regular file but a device, a pipe or a socket"):
         await bench.run(ReadTool(), path="pipe")
     with pytest.raises(ToolError, match="is a folder: use ls"):
         await bench.run(ReadTool(), path=".")

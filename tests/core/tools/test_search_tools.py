@@ -15,12 +15,12 @@ from typing import TypeAlias
 import pytest
 from toolbench import Bench, words
 
-from handrail.tools import search
+from handrail.tools import _search as search
+from handrail.tools._globs import Glob
+from handrail.tools._tree import files
 from handrail.tools.base import ToolError
 from handrail.tools.find import FindTool
-from handrail.tools.globs import Glob
 from handrail.tools.grep import GrepTool
-from handrail.tools.tree import files
 
 Rg: TypeAlias = Callable[[], str | None]
 RG = shutil.which("rg")
@@ -209,7 +209,7 @@ async def test_find_by_name_path_and_folder(bench: Bench, rg: Rg) -> None:
     nothing = await bench.run(FindTool(rg), pattern="tests")
     assert words(nothing) == "[no files match, but folders do: tests/]"
     assert words(await bench.run(FindTool(rg), pattern="*.rs")) == "[no files match]"
-    with pytest.raises(ToolError, match=r"top\.py is no folder"):
+    with pytest.raises(ToolError, match=r"top\.py is not a folder"):
         await bench.run(FindTool(rg), pattern="*", path="top.py")
 
 

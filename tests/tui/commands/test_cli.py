@@ -166,7 +166,7 @@ def test_faults_survive_a_closed_stderr(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_step_is_the_function_whatever_was_imported_before() -> None:
     code = (
-        "from handrail.step import StepFailed\nimport handrail\nfrom handrail import step\n"
+        "from handrail._step import StepFailed\nimport handrail\nfrom handrail import step\n"
         "print(step is handrail.step, callable(step), StepFailed is handrail.StepFailed)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

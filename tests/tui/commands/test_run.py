@@ -190,7 +190,7 @@ async def test_step_has_a_small_bound_of_its_own(server: MockServer, program: Pr
     [
         (("--max-turns", "0", "go"), "--max-turns: Input should be greater than 0"),
         (("--tools", "raed", "go"), "Did you mean 'read'?"),
-        (("--deadline", "soon", "go"), "'soon' is no duration"),
+        (("--deadline", "soon", "go"), "'soon' is not a duration"),
         (("--cwd", "gone", "go"), "'gone' is not a folder"),
         (("--schema", "gone.json", "go"), "gone.json"),
         (("--system", "gone.md", "go"), "gone.md"),

@@ -9,12 +9,12 @@ from handrail import settings
 if TYPE_CHECKING:
     from textual.screen import Screen
 
+    from handrail.events import RunEnded
     from handrail_tui.program import UiPrefs
     from handrail_tui.sessions.prepare import PreparedSession
-    from handrail_tui.sessions.session_protocol import Last
 
 
-def show_session(prepared: PreparedSession) -> Last | None:
+def show_session(prepared: PreparedSession) -> RunEnded | None:
     """Show a session until the person leaves; returns the last event of its last run, if there was one."""
     from handrail_tui.app import run_session
 
@@ -28,7 +28,7 @@ def show_session(prepared: PreparedSession) -> Last | None:
     )
 
 
-def show_screen(first: Screen[Any], chosen: settings.Settings) -> tuple[int, Last | None]:
+def show_screen(first: Screen[Any], chosen: settings.Settings) -> tuple[int, RunEnded | None]:
     """Show `first` until the person leaves: the program's own exit code, and how the run in front ended, if any."""
     from handrail_tui.program import Program, Watchdog, show
 

@@ -15,7 +15,7 @@ from handrail_tui.lines.json_lines import safe_json
 from handrail_tui.view.text import clean_for_terminal, one_line, plural
 
 if TYPE_CHECKING:
-    from handrail.session.changes import Change
+    from handrail.session.changes import FileChange
 
 _COLORS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -53,7 +53,7 @@ def changes(id: str | None, turn: int | None, yes: bool, as_json: bool) -> int:
     return 0
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: FileChange) -> dict[str, Any]:
     return {
         "run": change.run,
         "turn": change.turn,
@@ -65,7 +65,7 @@ def _row(change: Change) -> dict[str, Any]:
     }
 
 
-def _show(found: Sequence[Change]) -> None:
+def _show(found: Sequence[FileChange]) -> None:
     if not found:
         click.echo("No files edited. Changes made by shell commands are not tracked.")
         return
@@ -89,7 +89,7 @@ def _diff(diff: str) -> None:
         click.echo(click.style(line, fg=fg) if fg else line)
 
 
-def _undo(session: str, found: Sequence[Change], turn: int, yes: bool) -> int:
+def _undo(session: str, found: Sequence[FileChange], turn: int, yes: bool) -> int:
     """Undo a turn, while no process runs the session, and note it in the journal."""
     from handrail.clock import RealClock
     from handrail.events import Notice
@@ -112,7 +112,7 @@ def _undo(session: str, found: Sequence[Change], turn: int, yes: bool) -> int:
     return 0
 
 
-def _ask(undone: Sequence[Change], turn: int) -> None:
+def _ask(undone: Sequence[FileChange], turn: int) -> None:
     if not sys.stdin.isatty():
         raise click.UsageError("There is no terminal to confirm on. Use --yes to undo without asking.")
     for change in undone:

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from handrail import settings, trust
-from handrail._toml import short_path
 from handrail.errors import ConfigError
+from handrail.toml import short_path
 from handrail_tui.view.text import clean_for_terminal
 
 _TEMPLATE = """\
@@ -147,7 +147,7 @@ def _folder(folder: str | None) -> Path:
     return Path(folder).resolve()
 
 
-def _rows(loaded: settings.Loaded) -> Iterator[tuple[str, str]]:
+def _rows(loaded: settings.LoadedSettings) -> Iterator[tuple[str, str]]:
     """`key = value` and where it is set, for each key that is set; the last source wins."""
     in_force: dict[tuple[str, ...], tuple[Any, str]] = {}
     for source in loaded.sources:

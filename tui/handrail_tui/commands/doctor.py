@@ -17,10 +17,9 @@ from typing import Final, Literal
 import click
 import platformdirs
 
-from handrail import settings, trust
-from handrail._toml import short_path
-from handrail._version import __version__
+from handrail import __version__, settings, trust
 from handrail.errors import ConfigError
+from handrail.toml import short_path
 from handrail_tui.sessions.model import NoModel, resolve_model
 from handrail_tui.view.text import clean_for_terminal
 
@@ -72,7 +71,7 @@ def _settings() -> Iterator[CheckResult]:
     except ConfigError as error:
         for line in str(error).splitlines():
             yield CheckResult("bad", "settings", f"{line} (handrail config edit)")
-        loaded = settings.Loaded(settings.Settings())
+        loaded = settings.LoadedSettings(settings.Settings())
     else:
         places = ", ".join(source.name for source in loaded.sources) or "defaults only"
         yield CheckResult("ok", "settings", f"{short_path(settings.user_file())}; sources: {places}")

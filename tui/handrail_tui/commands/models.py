@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from handrail import settings
-from handrail._toml import short_path
 from handrail.errors import ConfigError, did_you_mean
+from handrail.toml import short_path
 from handrail_tui.view.text import clean_for_terminal, count, join
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from handrail import settings
-from handrail._toml import short_path
+from handrail.toml import short_path
 from handrail_tui.view.text import one_line
 
 if TYPE_CHECKING:

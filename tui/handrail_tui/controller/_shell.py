@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from handrail_tui.sessions.session_protocol import SessionPort
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.view.text import one_line
 
 _LIMIT_S: Final = 600.0
@@ -17,7 +17,7 @@ class ShellLines:
     """Runs one line at a time. Its output becomes a notice of the session, so a resume shows it too."""
 
     def __init__(
-        self, session: SessionPort, folder: Callable[[], Path], note: Callable[[str], object]
+        self, session: SessionProtocol, folder: Callable[[], Path], note: Callable[[str], object]
     ) -> None:
         """`folder` is where a line runs, `note` shows what runs now; empty takes it away."""
         self._session, self._folder, self._note = session, folder, note

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Literal, Protocol, TypeAlias, cast, get_args
 
-from handrail.events import ApprovalRequested, HumanRequested, RunFinished, WaitStarted
+from handrail.events import ApprovalRequested, HumanRequested, RunEnded, RunFinished, WaitStarted
 from handrail.policy import Bounds
-from handrail_tui.sessions.session_protocol import Last, SessionPort
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.view.listing import resume_command
 from handrail_tui.view.state import ViewState
 
@@ -255,12 +255,12 @@ class CardCommands(Protocol):
     """What a choice can ask of a run beside its session."""
 
     @property
-    def session(self) -> SessionPort: ...
+    def session(self) -> SessionProtocol: ...
 
     @property
     def view(self) -> ViewState: ...
 
-    def drive(self, run: Coroutine[Any, Any, Last]) -> None: ...
+    def drive(self, run: Coroutine[Any, Any, RunEnded]) -> None: ...
 
     def perform(self, name: str, args: str = "") -> str: ...
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.events import Event, RunStarted, ToolFinished
-from handrail.session.changes import Change, changes, undo
-from handrail_tui.sessions.session_protocol import SessionPort
+from handrail.session.changes import FileChange, changes, undo
+from handrail.session.protocol import SessionProtocol
 
 
 class FileEvents:
@@ -32,7 +32,7 @@ class FileEvents:
         folders = [event.cwd for event in self._events if isinstance(event, RunStarted)]
         return Path(folders[-1]) if folders else Path.cwd()
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[FileChange]:
         """Each change of a file, the oldest first."""
         return changes(self._events)
 
@@ -41,12 +41,12 @@ class FileEvents:
 class RunChanges:
     """The changes of a run. `why_not` says why none can be undone now; empty: they can."""
 
-    session: SessionPort
+    session: SessionProtocol
     folder: Path
-    found: Sequence[Change]
+    found: Sequence[FileChange]
     why_not: str = ""
 
-    def undo(self, undone: Sequence[Change], later: Sequence[Change]) -> list[str]:
+    def undo(self, undone: Sequence[FileChange], later: Sequence[FileChange]) -> list[str]:
         """Take `undone` back; `later` came after them. Returns the paths. Blocks; raises ConfigError, OSError."""
         return undo(undone, later, self.folder, self.session.clock)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.controller.changes import RunChanges
-from handrail_tui.sessions.session_protocol import SessionPort
 from handrail_tui.view.state import ViewState
 
 
@@ -80,7 +80,7 @@ class OpenDecisions:
 class OpenQueue:
     """The queued messages of a run. Words that come back go to `Navigate.unsent`."""
 
-    session: SessionPort
+    session: SessionProtocol
     view: ViewState
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from handrail.errors import ConfigError
-from handrail.events import Event, QueueChanged
+from handrail.events import Event, QueueChanged, RunEnded
+from handrail.policy import Approve
 from handrail.providers.base import Provider
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.controller import actions, cards
 from handrail_tui.controller._display import RunDisplay
 from handrail_tui.controller._shell import ShellLines
@@ -25,7 +27,6 @@ from handrail_tui.controller.destinations import (
     OpenQueue,
     OpenThemes,
 )
-from handrail_tui.sessions.session_protocol import Last, Mode, SessionPort
 from handrail_tui.view.state import ViewChange, ViewState
 from handrail_tui.view.text import one_line
 
@@ -53,7 +54,7 @@ class RunController:
 
     def __init__(
         self,
-        session: SessionPort,
+        session: SessionProtocol,
         display: RunDisplay,
         *,
         journal: str = "",
@@ -69,7 +70,7 @@ class RunController:
         self.session, self.view = session, ViewState()
         self.journal, self.make_provider = journal, make_provider
         self.returns, self.read_only = returns, read_only
-        self.last: Last | None = None
+        self.last: RunEnded | None = None
         self.stopping = False
         """A stop was asked for and the run has not ended yet: the key is answered at once (rule L9)."""
         self.leaving = False
@@ -99,11 +100,11 @@ class RunController:
         self.view.clear()
         self._files.clear()
 
-    def drive(self, run: Coroutine[Any, Any, Last]) -> None:
+    def drive(self, run: Coroutine[Any, Any, RunEnded]) -> None:
         """Carry a run in the background."""
         self._display.drive(self._carry(run))
 
-    async def _carry(self, run: Coroutine[Any, Any, Last]) -> None:
+    async def _carry(self, run: Coroutine[Any, Any, RunEnded]) -> None:
         self.last = await run
         self.stopping = False
         if self.leaving:
@@ -313,7 +314,7 @@ class RunController:
         """Show or change which calls ask first."""
         if not args:
             return f"approval: {self.view.header.approve}; /approve ask|edits|all changes it"
-        self.session.set_approve(cast("Mode", args))
+        self.session.set_approve(cast("Approve", args))
         return None
 
     def act_recovery(self, args: str) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from handrail._toml import short_path
 from handrail.clock import Clock
 from handrail.errors import ConfigError
 from handrail.session.store import Store
 from handrail.session.summary import SessionSummary
+from handrail.toml import short_path
 from handrail_tui.lines.export import as_lines, as_page
 from handrail_tui.view.text import one_line
 

@@ -18,7 +18,7 @@ _UNSAFE: Final = re.compile(
 
 
 def to_json(event: Event) -> str:
-    """One event as one line of JSON, without a newline: `type` first, then `at`, then the rest (cli.md)."""
+    """One event as one line of JSON, without a newline: `type`, `at`, then the rest (docs/command-line.md)."""
     data = _first("type", json.loads(Codec.dumps(event)))
     if isinstance(event, MessageFinished):
         message = _first("role", data["message"])

@@ -16,7 +16,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from handrail.errors import ConfigError
-from handrail.session.changes import Change, of_turn
+from handrail.session.changes import FileChange, of_turn
 from handrail_tui.controller.changes import RunChanges
 from handrail_tui.view.text import clean_for_terminal, one_line, plural
 from handrail_tui.widgets.bindings import bindings
@@ -64,7 +64,7 @@ class ChangesScreen(ModalScreen[None]):
     def on_resize(self) -> None:
         self.set_class(self.app.size.width < 100, "-narrow")
 
-    def _of(self, path: str) -> list[Change]:
+    def _of(self, path: str) -> list[FileChange]:
         return [change for change in self._found if change.path == path]
 
     def _row(self, path: str) -> Content:
@@ -118,7 +118,7 @@ class ChangesScreen(ModalScreen[None]):
         )
 
     @work(exclusive=True)
-    async def _carry_out(self, undone: Sequence[Change], later: Sequence[Change]) -> None:
+    async def _carry_out(self, undone: Sequence[FileChange], later: Sequence[FileChange]) -> None:
         try:
             paths = await asyncio.to_thread(self._changes.undo, undone, later)
         except (ConfigError, OSError) as error:

@@ -15,11 +15,11 @@ from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
-from handrail._toml import short_path
 from handrail.clock import Clock
 from handrail.errors import ConfigError
 from handrail.session.store import Store
 from handrail.session.summary import SessionSummary
+from handrail.toml import short_path
 from handrail_tui.controller import stored_sessions
 from handrail_tui.controller.actions import HOME_SLASH
 from handrail_tui.controller.destinations import (

@@ -12,7 +12,7 @@ from textual.widgets import OptionList, Static, TextArea
 from textual.widgets.option_list import Option
 
 from handrail.events import QueuedMessage
-from handrail_tui.sessions.session_protocol import SessionPort
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.view.state import ViewState
 from handrail_tui.view.text import one_line
 from handrail_tui.widgets.bindings import bindings
@@ -37,7 +37,7 @@ class QueueScreen(ModalScreen[str | None]):
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     BINDINGS = bindings("queue")
 
-    def __init__(self, session: SessionPort, view: ViewState) -> None:
+    def __init__(self, session: SessionProtocol, view: ViewState) -> None:
         super().__init__()
         self._session, self._view = session, view
         self._messages: list[tuple[str, QueuedMessage]] = []

@@ -15,14 +15,14 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static
 
-from handrail.events import Event, RunStarted
+from handrail.events import Event, RunEnded, RunStarted
 from handrail.providers.base import Provider
+from handrail.session.protocol import SessionProtocol
 from handrail_tui.controller.attention import Attention
 from handrail_tui.controller.destinations import Destination
 from handrail_tui.controller.run import RunController
 from handrail_tui.screens._terminal import attention_of
 from handrail_tui.screens.navigate import Navigate
-from handrail_tui.sessions.session_protocol import Last, SessionPort
 from handrail_tui.view.items import TranscriptItem
 from handrail_tui.view.state import ViewChange, ViewState
 from handrail_tui.widgets import theming
@@ -60,9 +60,9 @@ class RunScreen(Screen[None]):
 
     def __init__(
         self,
-        session: SessionPort,
+        session: SessionProtocol,
         *,
-        begin: Callable[[], Coroutine[Any, Any, Last]] | None = None,
+        begin: Callable[[], Coroutine[Any, Any, RunEnded]] | None = None,
         past: Iterable[Event] = (),
         home: str = "",
         journal: str = "",
@@ -126,7 +126,7 @@ class RunScreen(Screen[None]):
             self._attention.close()
 
     @property
-    def session(self) -> SessionPort:
+    def session(self) -> SessionProtocol:
         return self.controller.session
 
     @property

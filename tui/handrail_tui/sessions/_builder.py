@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail import instructions, trust
-from handrail.settings import Hooks, Loaded, Settings
+from handrail.settings import Hooks, LoadedSettings, Settings
 from handrail_tui.sessions.model import resolve_model
 from handrail_tui.sessions.project_trust import warn_untrusted
 
@@ -37,7 +37,7 @@ class SessionBuilder:
     instructions: tuple[Instruction, ...]
 
     @classmethod
-    def load(cls, loaded: Loaded, cwd: Path, clock: Clock) -> SessionBuilder:
+    def load(cls, loaded: LoadedSettings, cwd: Path, clock: Clock) -> SessionBuilder:
         """Resolve the model and load tools and instructions. Raises ConfigError."""
         from handrail.providers import catalog
         from handrail.tools import builtin_tools

@@ -15,8 +15,8 @@ from handrail_tui.lines.prompts import Prompter, TypedLines
 from handrail_tui.sessions import signals
 
 if TYPE_CHECKING:
+    from handrail.events import RunEnded
     from handrail_tui.sessions.prepare import PreparedSession
-    from handrail_tui.sessions.session_protocol import Last
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class OutputMode:
         return Plain(out, color=out.terminal and not os.environ.get("NO_COLOR"))
 
 
-async def play(prepared: PreparedSession, mode: OutputMode) -> Last:
+async def play(prepared: PreparedSession, mode: OutputMode) -> RunEnded:
     """Run it and write each event as a line. Signals and a closed pipe end it as rule J7 says.
 
     For people, the last line says how to resume a run that is not done. Raises ValueError for a session that waits

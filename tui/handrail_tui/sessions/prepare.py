@@ -8,23 +8,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from handrail import settings
-from handrail._toml import short_path
 from handrail.errors import ConfigError
+from handrail.toml import short_path
 from handrail_tui.sessions._builder import SessionBuilder
 from handrail_tui.sessions.model import resolve_model
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
-    from handrail.events import Event
+    from handrail.events import Event, RunEnded
     from handrail.providers.base import Provider
     from handrail.session import Session
     from handrail.session.spec import SessionSpec
     from handrail.session.writer import JournalWriter
     from handrail_tui.sessions.options import RunOptions
-    from handrail_tui.sessions.session_protocol import Last
     from handrail_tui.sessions.task import Task
 
-Begin: TypeAlias = "Callable[[], Coroutine[Any, Any, Last]]"
+Begin: TypeAlias = "Callable[[], Coroutine[Any, Any, RunEnded]]"
 """Starts a run and returns its last event."""
 
 
@@ -58,7 +57,7 @@ class PreparedSession:
         """The path of the journal, for people; empty when the session is not stored."""
         return short_path(self.writer.journal.path) if self.writer else ""
 
-    def resume_hint(self, last: Last) -> str:
+    def resume_hint(self, last: RunEnded) -> str:
         """How to resume a run that is not done; empty when it is, or when the session is not stored."""
         from handrail_tui.view.listing import resume_command
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from handrail import instructions, settings, trust
-from handrail._toml import short_path
+from handrail.toml import short_path
 from handrail_tui.lines import faults
 from handrail_tui.view.text import one_line
 
@@ -26,13 +26,13 @@ def ask_for_trust(cwd: Path) -> None:
             trust.distrust(root)
 
 
-def warn_untrusted(cwd: Path, loaded: settings.Loaded) -> None:
+def warn_untrusted(cwd: Path, loaded: settings.LoadedSettings) -> None:
     """Say on stderr what is ignored because the project is not trusted."""
     if parts := _needing_trust(cwd, loaded):
         faults.say(f"note: ignoring {parts} of this project, which is not trusted: handrail config trust")
 
 
-def _needing_trust(cwd: Path, loaded: settings.Loaded) -> str:
+def _needing_trust(cwd: Path, loaded: settings.LoadedSettings) -> str:
     """What would be used if the project were trusted, in words."""
     parts = sorted({path.name for path in instructions.find(cwd)})
     if loaded.held_back:

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from handrail import events as ev
 from handrail.clock import ManualClock
-from handrail.events import Event, QueuedMessage
+from handrail.events import Event, QueuedMessage, RunEnded
 from handrail.messages import AssistantMessage, Text, Thinking
 from handrail.session.records import JournalContents
-from handrail_tui.sessions.session_protocol import Last
 
 LONGEST_S: Final = 3.0
 """The longest pause between two events, in seconds of playing time."""
@@ -134,10 +133,10 @@ class InertSession:
 
     running = False
 
-    async def run(self, prompt: str, *, context: str | None = None) -> Last:
+    async def run(self, prompt: str, *, context: str | None = None) -> RunEnded:
         raise RuntimeError("a replay cannot be continued")
 
-    async def resume(self, *, answer: str | None = None) -> Last:
+    async def resume(self, *, answer: str | None = None) -> RunEnded:
         raise RuntimeError("a replay cannot be continued")
 
     def steer(self, text: str, /) -> str:

@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from handrail import settings
-from handrail._toml import short_path
 from handrail.errors import ConfigError
 from handrail.policy import Bounds, RecoveryPolicy
+from handrail.toml import short_path
 from handrail_tui.sessions._builder import SessionBuilder
 from handrail_tui.sessions.prepare import Begin, PreparedSession
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
+    from handrail.events import RunEnded
     from handrail.session import Session
     from handrail.session.journal import Journal
     from handrail.session.resume import LoadedRun
     from handrail.session.spec import SessionSpec
     from handrail.session.store import Store
-    from handrail_tui.sessions.session_protocol import Last
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def resume(id: str, request: ResumeRequest, *, attended: bool) -> PreparedSessio
         raise
 
     def begin(start: Begin) -> Begin:
-        async def run() -> Last:
+        async def run() -> RunEnded:
             for words in journal.notices:
                 session.notice(words, level="warning")
             return await start()
@@ -141,7 +141,7 @@ def _flags(spec: SessionSpec, past: LoadedRun, request: ResumeRequest) -> dict[s
     """
     flags = dict(spec.settings)
     for name in ("model", "approve"):
-        flags[name] = request.flags.get(name) or past.said(name) or flags.get(name)
+        flags[name] = request.flags.get(name) or past.latest(name) or flags.get(name)
     if _provider(flags["model"]) != _provider(spec.settings.get("model")):
         flags |= {"api": None, "base_url": None}
     flags |= request.flags
@@ -160,8 +160,8 @@ def _recovery(past: LoadedRun, chosen: settings.Settings, request: ResumeRequest
     except ValidationError:  # another version knew other settings
         policy = chosen.recovery
     changes = dict(request.flags.get("recovery", {}))
-    if isinstance(past.said("recovery"), bool):
-        changes = {"enabled": past.said("recovery"), **changes}
+    if isinstance(past.latest("recovery"), bool):
+        changes = {"enabled": past.latest("recovery"), **changes}
     return policy.model_copy(update=changes)
 
 
@@ -169,7 +169,7 @@ def _change_bounds(session: Session, changes: Mapping[str, BoundChange]) -> None
     """Raises ConfigError for invalid bounds."""
     if not changes:
         return
-    bounds = session.stage.state.bounds.model_dump()
+    bounds = session.state.bounds.model_dump()
     for name, change in changes.items():
         bounds[name] = change.apply(bounds[name])
     try:
@@ -202,6 +202,6 @@ def _start(session: Session, past: LoadedRun, request: ResumeRequest) -> Begin:
             f'Continue it with a new prompt: handrail resume {id} --prompt "…"\n'
             f"or start a new session from an earlier turn: handrail sessions fork {id} --at TURN"
         )
-    if request.answer is not None and not session.stage.state.questions:
+    if request.answer is not None and not session.state.questions:
         raise ConfigError(f"session {id} has no open question; --answer does not apply.")
     return lambda: session.resume(answer=request.answer)

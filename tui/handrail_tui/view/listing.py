@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from handrail._toml import short_path
 from handrail.clock import to_rfc3339
 from handrail.session.summary import SessionSummary
+from handrail.toml import short_path
 from handrail_tui.view import wording
 from handrail_tui.view.text import about, join, local_time, money, one_line, plural
 

@@ -16,11 +16,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from handrail.tools._globs import Glob
+from handrail.tools._stopping import whole
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.environ import child_environment
-from handrail.tools.globs import Glob
 from handrail.tools.paths import Place, missing
-from handrail.tools.stopping import whole
 
 LIMIT_S: Final = 30.0
 """Real seconds that a search may take."""
@@ -118,7 +118,7 @@ def _require_success(code: int, said: str, rg: str | None) -> None:
 
 
 async def _start(ctx: ToolContext, query: Query, rg: str | None) -> Process:
-    argv = _rg(rg, query) if rg else [sys.executable, "-P", "-m", "handrail.tools.scan"]
+    argv = _rg(rg, query) if rg else [sys.executable, "-P", "-m", "handrail.tools._scan"]
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,

@@ -1,4 +1,4 @@
-"""Exact replacements in a text, without regard to how its lines end."""
+"""Exact replacements in a text, whatever its line ends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import pairwise
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """Put `new` where `old` stands: at its one place, or at every place with `every`."""
+    """Replace `old` by `new`: its only occurrence, or every occurrence with `every`."""
 
     old: str
     new: str
@@ -85,7 +85,7 @@ def _spliced(text: str, plain: str, spans: Sequence[tuple[int, int, int, str]]) 
 
 
 def _returns(text: str) -> Iterator[int]:
-    """Where in the plain text the line feeds stand that have a carriage return before them."""
+    """The positions in the plain text of line feeds that follow a carriage return."""
     at, seen = text.find("\r\n"), 0
     while at >= 0:
         yield at - seen

@@ -10,7 +10,7 @@ from handrail.messages import clean
 
 CONTEXT = 3
 MAX_DIFF = 100_000
-"""Characters of a diff in an event; the rest is named, not shown."""
+"""The most characters of a diff in an event; the rest is counted."""
 
 _TOO_MANY = 20_000
 _HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
@@ -31,7 +31,7 @@ class Diff:
 
 
 def unified(before: str, after: str, path: str, *, new: bool = False) -> Diff:
-    """The diff of two texts. `path` stands in its head; `new` says that there was no file before."""
+    """The diff of two texts. `path` is in its header; `new` says that there was no file before."""
     old_lines, new_lines = _split(before), _split(after)
     start = _common(old_lines, new_lines)
     end = _common(old_lines[start:][::-1], new_lines[start:][::-1])
@@ -85,7 +85,7 @@ def _split(text: str) -> list[str]:
 
 
 def _common(left: list[str], right: list[str]) -> int:
-    """How many lines at the beginning are alike."""
+    """How many lines at the start are equal."""
     shared = min(len(left), len(right))
     return next((n for n in range(shared) if left[n] != right[n]), shared)
 

@@ -1,4 +1,4 @@
-"""What in a file comes nearest to a text that was looked for in vain: help for the next try."""
+"""The text in a file most similar to text that was not found, to help with the next attempt."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from handrail.messages import clean
-from handrail.tools.output import cut_line, lines_of
+from handrail.tools._output import cut_line, lines_of
 
 _MAX_LINES = 20_000
 _SHOWN = 30
@@ -25,7 +25,7 @@ def nearest(wanted: str, text: str) -> str:
     if at is None:
         at = _by_likeness(old, lines)
     if at is None:
-        return "Nothing in it comes near: read it again"
+        return "Nothing in it is similar: read it again"
     found = lines[at : at + len(old)]
     head = (
         f"Nearest: line {at + 1:,}" if len(old) == 1 else f"Nearest: lines {at + 1:,} to {at + len(found):,}"
@@ -53,7 +53,7 @@ def _by_equal_lines(old: list[str], lines: list[str]) -> int | None:
 
 
 def _aligned(old: list[str], keys: list[str], at: int) -> int:
-    """The window moved so that the first equal line stands where it stands in `old`."""
+    """The window, moved so that its first equal line is where it is in `old`."""
     place = {line.strip(): n for n, line in reversed(list(enumerate(old)))}
     for n in range(at, min(at + len(old), len(keys))):
         if keys[n] and keys[n] in place:

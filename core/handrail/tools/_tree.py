@@ -22,7 +22,7 @@ class _Rules:
 
 def files(root: Path) -> Iterator[str]:
     """Paths relative to `root` (absolute, real), sorted folder by folder in byte order. Symlinks are not
-    followed and not listed, nor is what is no regular file; what may not be read is passed over."""
+    followed and not listed, nor are special files; unreadable folders are skipped."""
     stack = [(iter(_entries(str(root))), _above(root))]
     prefix = len(str(root).rstrip("/")) + 1
     while stack:
@@ -44,7 +44,7 @@ def _kind(entry: os.DirEntry[str]) -> Literal["folder", "file"] | None:
             return "folder"
         return "file" if entry.is_file(follow_symlinks=False) else None
     except OSError:
-        return None  # it went while we looked
+        return None  # deleted in the meantime
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -74,14 +74,14 @@ def _rules(folder: Path) -> _Rules | None:
         return None
     patterns: list[GitIgnoreSpecPattern] = []
     for line in text.split("\n"):
-        with suppress(ValueError):  # one bad line spoils no other
+        with suppress(ValueError):  # an invalid line does not affect others
             patterns.append(GitIgnoreSpecPattern(line.removesuffix("\r")))
     live = [pattern for pattern in reversed(patterns) if pattern.include is not None]
     return _Rules(f"{folder}/" if folder.name else "/", live)
 
 
 def _ignored(rules: Sequence[_Rules], path: str) -> bool:
-    """The .gitignore nearest to `path` that says anything decides; in it, the last line that does."""
+    """The nearest .gitignore with a matching line decides; in it, the last matching line."""
     for each in reversed(rules):
         below = path[len(each.base) :]
         for pattern in each.patterns:
@@ -91,7 +91,7 @@ def _ignored(rules: Sequence[_Rules], path: str) -> bool:
 
 
 def _names(pattern: GitIgnoreSpecPattern, path: str) -> bool:
-    """Whether `pattern` names `path` itself and not only a folder around it.
+    """Whether `pattern` matches `path` itself and not only one of its parents.
 
     The library's expressions match what lies in a named folder too, with a group for the slash after its
     name. Here that is decided already: an ignored folder is not entered, and what is around one that was
@@ -105,6 +105,6 @@ def _names(pattern: GitIgnoreSpecPattern, path: str) -> bool:
     found = regex.search(path)
     if found is None:
         return False
-    if regex.pattern.endswith("/"):  # `folder/**` names what lies in it
+    if regex.pattern.endswith("/"):  # `folder/**` matches its contents
         return found.end() < len(path)
     return found.lastgroup is None or found.end() == len(path)

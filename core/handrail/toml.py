@@ -1,4 +1,4 @@
-"""TOML that a person writes: read it, and find the line where a key stands."""
+"""Reading TOML files, and finding the line of a key for error messages."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
         raise ConfigError(f"{name} is not UTF-8 text (at byte {error.start}). Save it as UTF-8.") from error
     except OSError as error:
         words = error.strerror or str(error)
-        raise ConfigError(f"{name} cannot be read: {words}. Check the path and its rights.") from error
+        raise ConfigError(f"{name} cannot be read: {words}. Check the path and its permissions.") from error
     except tomllib.TOMLDecodeError as error:
         place = _PLACE.search(str(error))
         line = f":{place[1]}" if place else ""
@@ -33,7 +33,7 @@ def read_toml(path: Path) -> tuple[dict[str, Any], str]:
 
 
 def line_of(text: str, path: tuple[str, ...]) -> int | None:
-    """The line (from 1) where the key `path` stands in `text`, else that of the nearest table around it."""
+    """The line (from 1) of the key `path` in `text`, or of the nearest table around it."""
     table: tuple[str, ...] = ()
     best: tuple[int, int] | None = None
     for number, line in enumerate(text.splitlines(), 1):

@@ -1,4 +1,4 @@
-"""What «always this session» would allow for a shell command (rule H5): the very command, or its
+"""What «always this session» would allow for a shell command (rule H5): this exact command, or its
 subcommand."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9:_-]*")
 
 
 def pattern_of(command: str) -> str:
-    """`bash: git diff *` where any other arguments are held to be alike, else `bash exactly: …`.
+    """`bash: git diff *` if its arguments do not matter, else `bash exactly: …`.
 
     The two forms begin differently, so that no command can look like a pattern.
     """

@@ -1,4 +1,4 @@
-"""Work that a stop must not tear: it is awaited to its end, and the stop passes then (rule L9)."""
+"""Work that a stop must not interrupt: it is awaited, and then the stop is passed on (rule L9)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ T = TypeVar("T")
 
 
 async def whole(work: Awaitable[T]) -> tuple[T, bool]:
-    """Await `work` to its end though a cancellation comes. Also says whether one came: it is for the caller
-    to pass on, once it has put in order what the work left. Where the work itself fails, the cancellation
-    passes at once.
+    """Await `work` to its end even when cancelled. Also returns whether that happened: the caller must pass the
+    cancellation on once it has cleaned up. If the work itself fails, the cancellation is passed on at once.
     """
     task = asyncio.ensure_future(work)
     cancelled = False

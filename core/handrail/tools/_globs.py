@@ -1,7 +1,7 @@
-"""Glob patterns over paths, the same whoever lists the files.
+"""Glob patterns over paths, independent of the program that lists the files.
 
 `*.py` matches a name at any depth; a pattern with a slash matches the path from the folder that is searched,
-with `**` for any number of folders. `{a,b}` is either, a leading `!` turns the meaning around.
+with `**` for any number of folders. `{a,b}` is either, a leading `!` negates the pattern.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Glob:
 
 
 def _last(pattern: str) -> str | None:
-    """The part that the name itself must fit, None when any name may."""
+    """The pattern for the file name itself, None when any name matches."""
     start = 0
     for at, char in enumerate(pattern):
         if char == "/" and pattern.count("{", 0, at) == pattern.count("}", 0, at):
@@ -43,7 +43,7 @@ def _last(pattern: str) -> str | None:
 
 
 def _parts(pattern: str) -> list[str]:
-    """Folder by folder. At the end `**` needs something that it stands for."""
+    """Match folder by folder. A final `**` must match something."""
     parts = pattern.strip("/").split("/")
     return [*parts, "*"] if parts[-1] == "**" else parts
 
@@ -64,7 +64,7 @@ def _fits(path: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 def _past_stars(reached: set[int], pattern: Sequence[str]) -> set[int]:
-    """`**` may also stand for no folder at all."""
+    """`**` may also match no folder at all."""
     found = set(reached)
     for at in reached:
         while at < len(pattern) and pattern[at] == "**":

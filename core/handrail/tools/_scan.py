@@ -1,7 +1,7 @@
-"""The search that stands in for ripgrep: a program of its own that speaks ripgrep's JSON.
+"""A replacement for ripgrep: a separate program that prints ripgrep's JSON.
 
-It is a process and no thread, because a regular expression of Python's holds every other thread while it
-runs: a process can be ended. Run as `python -P -m handrail.tools.scan`, with the request as JSON on stdin.
+It is a process, not a thread, because Python's regular expressions block all other threads while they run, and a
+process can be ended. Run as `python -P -m handrail.tools._scan`, with the request as JSON on stdin.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from handrail.tools.globs import Glob
-from handrail.tools.tree import files
+from handrail.tools._globs import Glob
+from handrail.tools._tree import files
 
 MAX_FILE: Final = 50_000_000
-"""Bytes; a larger file is not searched."""
+"""In bytes; larger files are not searched."""
 
 _BOMS: Final = ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"\xef\xbb\xbf", "utf-8-sig"))
 
 
 def main(request: dict[str, Any], out: BinaryIO) -> int:
-    """Do what is asked. Returns the exit code: 0, or 2 for a pattern that is none."""
+    """Do the search. Returns the exit code: 0, or 2 for an invalid pattern."""
     root = Path(request["root"])
     names = files(root) if request["file"] is None else iter([request["file"]])
     if request["pattern"] is None:

@@ -22,8 +22,7 @@ _UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
 
 
 class Arguments(BaseModel):
-    """The parameters of a built-in tool. Unknown names are refused; null means that the parameter was left
-    out."""
+    """The parameters of a built-in tool. Unknown names are refused; null means that the parameter was omitted."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,7 +60,7 @@ class _PlainSchema(GenerateJsonSchema):
 
 
 def _schema(adapter: TypeAdapter[Any]) -> dict[str, Any]:
-    """JSON Schema without the titles that pydantic makes of names: a model pays for each of them."""
+    """JSON Schema without the titles that pydantic makes of names: they cost tokens."""
     root = adapter.json_schema(schema_generator=_PlainSchema)
     for schema in (root, *root.get("$defs", {}).values()):
         schema.pop("title", None)

@@ -1,4 +1,4 @@
-"""Limits on what a model gets to read, and the words for what was left out.
+"""Limits on what a model gets to read, and notes on what was left out.
 
 Cutting happens between characters and, where it can, between lines (rule L11).
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 MAX_LINES = 2_000
 MAX_BYTES = 50_000
 MAX_LINE = 2_000
-"""Characters of one line; search results use less."""
+"""The most characters of one line; search results use less."""
 
 _TITLE = 200
 _UNITS = ("kB", "MB", "GB", "TB")

@@ -1,20 +1,24 @@
-"""What the screen needs of a session: events out, commands in. Live sessions and replays implement it."""
+"""The one interface of a session: events out, commands in. Live runs, replays and test doubles all have it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from handrail.clock import Clock
-from handrail.events import Event, QueuedMessage, RunFinished, RunInterrupted
-from handrail.providers.base import Provider
+if TYPE_CHECKING:  # so that a list of sessions can be shown without importing the loop
+    from collections.abc import Callable
 
-Last: TypeAlias = RunFinished | RunInterrupted
-Mode: TypeAlias = Literal["ask", "edits", "all"]
+    from handrail.clock import Clock
+    from handrail.events import Listener, QueuedMessage, RunEnded
+    from handrail.loop.people import AnswerKind, ApprovalChoice
+    from handrail.policy import Approve
+    from handrail.providers.base import Provider
 
 
-class SessionPort(Protocol):
-    """A session as the screen uses it. Every call returns at once; its effects are events."""
+class SessionProtocol(Protocol):
+    """What a person can see and do. Every command returns at once; its effects arrive as events.
+
+    `Session` says what each command does.
+    """
 
     @property
     def clock(self) -> Clock: ...
@@ -22,11 +26,11 @@ class SessionPort(Protocol):
     @property
     def running(self) -> bool: ...
 
-    def listen(self, listener: Callable[[Event], object], /) -> Callable[[], None]: ...
+    def listen(self, listener: Listener, /) -> Callable[[], None]: ...
 
-    async def run(self, prompt: str, *, context: str | None = None) -> Last: ...
+    async def run(self, prompt: str, *, context: str | None = None) -> RunEnded: ...
 
-    async def resume(self, *, answer: str | None = None) -> Last: ...
+    async def resume(self, *, answer: str | None = None) -> RunEnded: ...
 
     def steer(self, text: str, /) -> str: ...
 
@@ -49,19 +53,19 @@ class SessionPort(Protocol):
     def answer(
         self,
         id: str,
-        how: Literal["resolved", "answered", "declined", "stopped"],
+        how: AnswerKind,
         text: str = "",
         *,
         secret: bool = False,
     ) -> bool: ...
 
-    def approve(self, id: str, how: Literal["once", "session", "deny"], text: str = "") -> bool: ...
+    def approve(self, id: str, how: ApprovalChoice, text: str = "") -> bool: ...
 
     def set_recovery(self, on: bool, /) -> None: ...
 
     def set_provider(self, provider: Provider, /) -> None: ...
 
-    def set_approve(self, mode: Mode, /) -> None: ...
+    def set_approve(self, mode: Approve, /) -> None: ...
 
     def raise_bounds(
         self,

@@ -1,8 +1,8 @@
-"""A command with everything it started: found, and ended (rule L9).
+"""Finding and ending a command with everything it started (rule L9).
 
 A process belongs to the command by its session or process group, by descent, or by the mark in its
 environment: a daemon that left the group and whose parent ended keeps the mark. Without /proc (macOS) the
-last one is not to be seen.
+mark cannot be seen.
 
 A real process dies in real seconds, whatever the clock of a run shows: waits here are the event loop's.
 """
@@ -22,11 +22,11 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
+from handrail.tools._output import one_line
 from handrail.tools.environ import MARK
-from handrail.tools.output import one_line
 
 GRACE_S: Final = 2.0
-"""Real seconds between the polite signal and the one that cannot be refused."""
+"""Real seconds between SIGTERM and SIGKILL."""
 
 _KILL_ROUNDS: Final = 10
 _PROC: Final = Path("/proc")
@@ -34,7 +34,7 @@ _PROC: Final = Path("/proc")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A living process. `born` tells it from a later one with the same number."""
+    """A living process. `born` distinguishes it from a later process with the same id."""
 
     pid: int
     parent: int
@@ -62,7 +62,7 @@ def family(root: int, mark: str) -> list[Process]:
 
 
 async def end_family(clock: Clock, root: int, mark: str, grace: float) -> list[Process]:
-    """End them all: asked first, killed after `grace` real seconds. Returns those that may still be
+    """End them all: SIGTERM, then SIGKILL after `grace` real seconds. Returns those that may still be
     running."""
     look = partial(clock.in_thread, partial(family, root, mark))
     loop = asyncio.get_running_loop()
@@ -70,7 +70,7 @@ async def end_family(clock: Clock, root: int, mark: str, grace: float) -> list[P
     asked: set[tuple[int, str]] = set()
     while (left := await look()) and loop.time() < until:
         fresh = [p for p in left if (p.pid, p.born) not in asked]
-        _signal(fresh, signal.SIGTERM, signal.SIGCONT)  # a stopped process hears nothing until it goes on
+        _signal(fresh, signal.SIGTERM, signal.SIGCONT)  # a stopped process gets no signal until it continues
         asked.update((p.pid, p.born) for p in fresh)
         await _real_pause(min(pause, max(0.0, until - loop.time())))
         pause = min(pause * 2, 0.1)
@@ -108,7 +108,7 @@ def _from_proc() -> Iterator[Process]:
             stat = (folder / "stat").read_bytes().decode("utf-8", "replace")
             command = (folder / "cmdline").read_bytes()
         except OSError:
-            continue  # it ended while we looked
+            continue  # it exited in the meantime
         name, _, rest = stat.partition("(")[2].rpartition(")")
         fields = rest.split()
         if fields[0] in ("Z", "X"):
@@ -132,4 +132,4 @@ def _is_marked(pid: int, mark: str) -> bool:
     try:
         return f"{MARK}={mark}".encode() in (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
-        return False  # somebody else's, or gone
+        return False  # owned by somebody else, or gone

@@ -1,4 +1,4 @@
-"""The output of a command: live for people, bounded in memory, whole on disk when it is long."""
+"""The output of a command: live for people, bounded in memory, and complete on disk when it is long."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools.output import MAX_LINES, count, size
+from handrail.tools._output import MAX_LINES, count, size
 
 MAX_BYTES: Final = 30_000
-"""Of one output for the model: a third from its head, the rest from its tail, where errors stand."""
+"""The model gets a third of this from the start of the output and the rest from its end, where errors are."""
 
 MAX_KEPT: Final = 200_000_000
-"""Bytes of one output on disk."""
+"""The most bytes of one output on disk."""
 
 LIVE_S: Final = 0.05
 LIVE_CHARS: Final = 8_192
@@ -26,7 +26,7 @@ LIVE_CHARS: Final = 8_192
 
 
 class Capture:
-    """Takes bytes as they come. `path` is the file with the whole output, once it was too long for the
+    """Collects bytes as they come. `path` is the file with the whole output, if it was too long for the
     model."""
 
     def __init__(self, clock: Clock, progress: Callable[[str], None]) -> None:
@@ -48,7 +48,7 @@ class Capture:
 
     @property
     def cut(self) -> bool:
-        """Whether the model gets less than everything."""
+        """Whether the model gets only part of it."""
         return self.total > MAX_BYTES or self.lines > MAX_LINES
 
     async def add(self, data: bytes) -> None:
@@ -66,14 +66,14 @@ class Capture:
             await self._keep(before + data)
 
     async def close(self) -> None:
-        """No more will come."""
+        """The output is complete."""
         self._live.close()
         if self._file is not None:
             descriptor, self._file = self._file, None
             await self._clock.in_thread(lambda: os.close(descriptor))
 
     def text(self) -> str:
-        """What the model gets: everything, or head and tail with a note between them."""
+        """The text for the model: everything, or start and end with a note between them."""
         if not self.cut:
             return clean(self._head.decode("utf-8", "replace"))
         head = _first_lines(bytes(self._head[: MAX_BYTES // 3]), MAX_LINES // 3)
@@ -116,7 +116,7 @@ class Capture:
 
 
 class _Live:
-    """Coalesces live output, so that a flood of it costs little wherever it goes."""
+    """Merges live output, so that a flood of it stays cheap for every listener."""
 
     def __init__(self, progress: Callable[[str], None]) -> None:
         self._progress = progress

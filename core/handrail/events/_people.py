@@ -1,0 +1,79 @@
+"""The events of a person's part in a run: questions, approvals, queued messages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from handrail.events.parts import EventBase, HumanKind, QueuedMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanRequested(EventBase):
+    """The run holds for a person (rules H1, H2). `call_id` is None for the marked last line."""
+
+    id: str
+    kind: HumanKind
+    needed: str
+    type: Literal["human_requested"] = "human_requested"
+    where: str = ""
+    tried: str = ""
+    call_id: str | None = None
+    tool: str | None = None
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanAnswered(EventBase):
+    """What the person said. A secret answer has no text here (rule H3)."""
+
+    id: str
+    how: Literal["resolved", "answered", "declined", "stopped", "nobody"]
+    type: Literal["human_answered"] = "human_answered"
+    text: str = ""
+    secret: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequested(EventBase):
+    """A call asks first (rule H5). `pattern` is what «always this session» would allow; None: it cannot be given."""
+
+    id: str
+    call_id: str
+    tool: str
+    type: Literal["approval_requested"] = "approval_requested"
+    title: str = ""
+    detail: str = ""
+    arguments: dict[str, Any] = field(default_factory=dict)
+    diff: str | None = None
+    why: str = ""
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAnswered(EventBase):
+    id: str
+    how: Literal["once", "session", "deny", "stopped", "nobody"]
+    type: Literal["approval_answered"] = "approval_answered"
+    text: str = ""
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueChanged(EventBase):
+    """What waits to be delivered now, in order. `returned` holds what went back to the person (rule L8)."""
+
+    type: Literal["queue_changed"] = "queue_changed"
+    steering: tuple[QueuedMessage, ...] = ()
+    follow_ups: tuple[QueuedMessage, ...] = ()
+    returned: tuple[QueuedMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steered(EventBase):
+    """A queued message entered the history; the same record takes it off the queue (rule L8)."""
+
+    id: str
+    text: str
+    type: Literal["steered"] = "steered"
+    kind: Literal["steer", "follow_up"] = "steer"
