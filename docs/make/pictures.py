@@ -19,10 +19,10 @@ from handrail.clock import EPOCH, ManualClock
 from handrail.scenario.play import play
 from handrail.session.store import Store
 from handrail.session.summary import SessionSummary
-from handrail_tui.commands.demo import demos_here
 from handrail_tui.program import Program
 from handrail_tui.screens.home import HomeScreen
 from handrail_tui.screens.run import RunScreen
+from handrail_tui.sessions.demo import builtin_demos
 from handrail_tui.sessions.replay import Replay
 
 DOCS: Final = Path(__file__).parents[1]
@@ -55,7 +55,7 @@ def run_at(demo: str, until: Callable[[ev.Event, list[ev.Event]], bool], later: 
 
 
 async def _played(demo: str, told: list[ev.Event]) -> None:
-    await play(scenario.load(demos_here()[demo]), told.append)
+    await play(scenario.load(builtin_demos()[demo]), told.append)
 
 
 def running() -> RunScreen:

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 WORDS = {
-    "run.svg": ("RUNNING", "the stream broke", "src/cart.py", "retry"),
+    "run.svg": ("RUNNING", "connection lost", "src/cart.py", "retry"),
     "needs-you.svg": ("NEEDS YOU", "Only you can do this", "captcha"),
     "waiting.svg": ("WAITING", "asks again at", "0:37:47"),
     "home.svg": ("needs you", "waiting until", "running elsewhere", "interrupted"),

@@ -9,7 +9,7 @@ from typing import Any
 from handrail.events import Event, RunEnded
 from handrail.providers.base import Provider
 from handrail.session.protocol import SessionProtocol
-from handrail_tui.program import Program, UiPrefs, Watchdog, carry
+from handrail_tui.program import Program, UiPrefs, Watchdog, show
 from handrail_tui.screens.run import RunScreen
 
 
@@ -22,12 +22,15 @@ class HandrailApp(Program):
         begin: Callable[[], Coroutine[Any, Any, RunEnded]] | None = None,
         *,
         past: Iterable[Event] = (),
-        taste: UiPrefs | None = None,
+        prefs: UiPrefs | None = None,
         journal: str = "",
         make_provider: Callable[[str], Provider] | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`begin` starts the first run, `past` stands above it; `on_signal` hears of a signal that ends the program."""
+        """`begin` starts the first run, `past` stands above it.
+
+        `on_signal` is called with the name of a signal that ends the program.
+        """
         self.session = session
         self.run_screen = RunScreen(
             session,
@@ -37,7 +40,7 @@ class HandrailApp(Program):
             journal=journal,
             make_provider=make_provider,
         )
-        super().__init__(self.run_screen, taste, on_signal)
+        super().__init__(self.run_screen, prefs, on_signal)
         self.seen = self.run_screen
 
 
@@ -46,7 +49,7 @@ def run_session(
     begin: Callable[[], Coroutine[Any, Any, RunEnded]] | None,
     *,
     past: Iterable[Event] = (),
-    taste: UiPrefs | None = None,
+    prefs: UiPrefs | None = None,
     journal: str = "",
     make_provider: Callable[[str], Provider] | None = None,
 ) -> RunEnded | None:
@@ -59,9 +62,9 @@ def run_session(
         session,
         begin,
         past=past,
-        taste=taste,
+        prefs=prefs,
         journal=journal,
         make_provider=make_provider,
         on_signal=watchdog.arm,
     )
-    return carry(app, watchdog)
+    return show(app, watchdog)

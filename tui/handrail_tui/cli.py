@@ -1,6 +1,6 @@
-"""The command line: finds the command, runs it, and turns whatever went wrong into one clear error.
+"""The command line: finds the command, runs it, and turns any failure into one clear error.
 
-Commands are imported when they are asked for, so that `handrail --help` costs no more than click.
+Commands are imported on use, so that `handrail --help` loads little more than click.
 """
 
 from __future__ import annotations
@@ -18,39 +18,53 @@ from handrail.errors import ConfigError, did_you_mean
 from handrail_tui.lines import faults
 
 
-class Entry(NamedTuple):
-    """A command that is not imported yet: where it stands, and its line in the help."""
+class CommandEntry(NamedTuple):
+    """A command that is not imported yet: its module and name, and its line in the help."""
 
     target: str
     help: str
 
 
-COMMANDS: dict[str, Entry] = {
-    "run": Entry("handrail_tui.commands.run:run", "One run: a task for a model with tools, in a folder."),
-    "step": Entry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
-    "resume": Entry("handrail_tui.commands.resume:resume", "Go on with a stored session."),
-    "sessions": Entry(
-        "handrail_tui.commands.sessions:sessions", "What is kept: list, show, export, fork, delete."
+COMMANDS: dict[str, CommandEntry] = {
+    "run": CommandEntry(
+        "handrail_tui.commands.run:run", "Run a task: a model with tools works on it in a folder."
     ),
-    "replay": Entry("handrail_tui.commands.replay:replay", "A stored run, told again."),
-    "answer": Entry("handrail_tui.commands.answer:answer", "Answer a run that another terminal holds."),
-    "approve": Entry("handrail_tui.commands.approve:approve", "Allow or deny a call of such a run."),
-    "stop": Entry("handrail_tui.commands.stop:stop", "Stop such a run."),
-    "changes": Entry("handrail_tui.commands.changes:changes", "What a run did to files; undo of a turn."),
-    "demo": Entry("handrail_tui.commands.demo:demo", "Play a scenario: no key, no network."),
-    "check": Entry("handrail_tui.commands.check:check", "Play scenarios and hold what they expect."),
-    "classify": Entry(
-        "handrail_tui.commands.classify:classify", "What recovery makes of a failure, and why."
+    "step": CommandEntry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
+    "resume": CommandEntry("handrail_tui.commands.resume:resume", "Resume a stored session."),
+    "sessions": CommandEntry(
+        "handrail_tui.commands.sessions:sessions", "List, show, export, fork and delete stored sessions."
     ),
-    "doctor": Entry("handrail_tui.commands.doctor:doctor", "What works here, and what to do."),
-    "models": Entry("handrail_tui.commands.models:models", "Models that can be reached from here."),
-    "themes": Entry("handrail_tui.commands.themes:themes", "Colour themes, and how to choose one."),
-    "config": Entry("handrail_tui.commands.config:config", "The settings: where, which, edit; trust."),
+    "replay": CommandEntry("handrail_tui.commands.replay:replay", "Play a stored run again."),
+    "answer": CommandEntry(
+        "handrail_tui.commands.answer:answer", "Answer the question of a run in another terminal."
+    ),
+    "approve": CommandEntry(
+        "handrail_tui.commands.approve:approve", "Allow or deny a tool call of such a run."
+    ),
+    "stop": CommandEntry("handrail_tui.commands.stop:stop", "Stop such a run."),
+    "changes": CommandEntry(
+        "handrail_tui.commands.changes:changes", "Show the files that a run changed; undo a turn."
+    ),
+    "demo": CommandEntry("handrail_tui.commands.demo:demo", "Play a scenario: no key, no network."),
+    "check": CommandEntry("handrail_tui.commands.check:check", "Play scenarios and check what they expect."),
+    "classify": CommandEntry(
+        "handrail_tui.commands.classify:classify", "Show how recovery classifies a failure, and why."
+    ),
+    "doctor": CommandEntry(
+        "handrail_tui.commands.doctor:doctor", "Check what works here; say how to fix the rest."
+    ),
+    "models": CommandEntry(
+        "handrail_tui.commands.models:models", "List the models you can use; get local ones."
+    ),
+    "themes": CommandEntry("handrail_tui.commands.themes:themes", "List the colour themes."),
+    "config": CommandEntry(
+        "handrail_tui.commands.config:config", "Show and edit the settings; trust a folder."
+    ),
 }
 
 
 class LazyGroup(click.Group):
-    """Commands are imported on use. A folder in the place of a command opens the home screen there."""
+    """Commands are imported on use. A folder instead of a command opens the home screen there."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -68,7 +82,7 @@ class LazyGroup(click.Group):
             return word, command, args[1:]
         if _is_folder(word):
             return "home", _load("handrail_tui.commands.home:home"), args
-        raise click.UsageError(f"There is no command or folder '{word}'.{did_you_mean(word, COMMANDS)}", ctx)
+        raise click.UsageError(f"No such command or folder: '{word}'.{did_you_mean(word, COMMANDS)}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -95,22 +109,22 @@ def _is_folder(word: str) -> bool:
     subcommand_metavar="[DIR | COMMAND …]",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.option("-c", "--continue", "again", is_flag=True, help="Go on with the last session of this folder.")
+@click.option("-c", "--continue", "again", is_flag=True, help="Resume the last session of this folder.")
 @click.version_option(__version__, "-V", "--version", message="handrail %(version)s")
 @click.pass_context
 def main(ctx: click.Context, again: bool) -> Any:
     """Supervise agents from the terminal: a bounded loop, recovery you can see, people in the loop.
 
     \b
-    handrail                             home; a new run works in this folder
-    handrail ./shop                      home; a new run works in ./shop
-    handrail demo                        what it looks like: no key, no network
-    handrail run "fix the flaky test"    one run, in this folder
+    handrail                             the home screen, for this folder
+    handrail ./shop                      the home screen, for ./shop
+    handrail demo                        try it: no key, no network
+    handrail run "fix the flaky test"    one run in this folder
     handrail run --help                  the options of a command, with examples
     """
     if again and ctx.invoked_subcommand is not None:
         raise click.UsageError(
-            f"-c stands alone, or behind run: handrail run -c. Not with {ctx.invoked_subcommand}."
+            f"-c cannot be combined with {ctx.invoked_subcommand}; use handrail -c or handrail run -c."
         )
     if again:
         return ctx.invoke(_load("handrail_tui.commands.resume:resume"))

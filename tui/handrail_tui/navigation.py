@@ -1,55 +1,102 @@
-"""What can be opened from a list: a new run, a stored session, a demo. SessionSpec in a thread; raises ConfigError."""
+"""From a destination to its screen. Sessions are made in a thread; overlays stand over the screen that asked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
+from textual.screen import Screen
 
 from handrail.errors import ConfigError
-from handrail_tui.program import OpenScreen
+from handrail_tui.controller import destinations as to
 from handrail_tui.screens.run import RunScreen
 
 if TYPE_CHECKING:
-    from handrail.events import Event
-    from handrail_tui.sessions.prepare import Begin, PreparedSession
+    from textual.binding import ActiveBinding
+
+    from handrail_tui.sessions.prepare import PreparedSession
 
 
-def new_run(prompt: str, folder: Path, model: str | None = None) -> OpenScreen:
-    """A run of `prompt` in `folder`, by the settings; `model` instead of theirs."""
-    from handrail_tui.sessions import prepare
+@dataclass(frozen=True, slots=True)
+class OpenScreen:
+    """A session that was opened: what makes its screen, and what closes everything behind it."""
+
+    screen: Callable[[], RunScreen]
+    close: Callable[[], None] = lambda: None
+
+
+def open_session(destination: to.SessionDestination) -> OpenScreen:
+    """Make the session of `destination`. Blocks; raises ConfigError."""
+    match destination:
+        case to.OpenRun():
+            return _new_run(destination)
+        case to.OpenStored():
+            return _stored(destination)
+        case to.OpenToRead():
+            return _to_read(destination.id, destination.note)
+        case to.OpenDemo():
+            return _demo(destination)
+        case to.OpenReplay():
+            return _replay(destination.id)
+
+
+def overlay(
+    destination: to.OpenDemos | to.OpenChanges | to.OpenDecisions | to.OpenQueue | to.OpenHelp,
+    bindings: list[ActiveBinding],
+) -> Screen[Any]:
+    """The screen of `destination`. `bindings` are those in force where it was asked for."""
+    match destination:
+        case to.OpenDemos():
+            from handrail_tui.screens.demos import DemosScreen
+
+            return DemosScreen(destination.demos)
+        case to.OpenChanges():
+            from handrail_tui.screens.changes import ChangesScreen
+
+            return ChangesScreen(destination.changes)
+        case to.OpenDecisions():
+            from handrail_tui.screens.decisions import DecisionsScreen
+
+            return DecisionsScreen(destination.view)
+        case to.OpenQueue():
+            from handrail_tui.screens.queue import QueueScreen
+
+            return QueueScreen(destination.session, destination.view)
+        case to.OpenHelp():
+            from handrail_tui.screens.help import HelpScreen
+
+            return HelpScreen(bindings, destination.commands)
+
+
+def _new_run(wanted: to.OpenRun) -> OpenScreen:
     from handrail_tui.sessions.options import RunOptions
+    from handrail_tui.sessions.prepare import prepare
     from handrail_tui.sessions.task import Task
 
-    options = RunOptions(cwd=str(folder), model=model)
+    options = RunOptions(cwd=str(wanted.folder), model=wanted.model)
     try:
-        ready = prepare.prepare(options, attended=True)
+        prepared = prepare(options, Task(wanted.prompt), attended=True)
     except click.UsageError as error:
         raise ConfigError(error.format_message()) from error
-    return _opened(ready, ready.asked(Task(prompt)))
+    return _opened(prepared)
 
 
-def stored(id: str) -> OpenScreen:
-    """A stored session, gone on with as it stands; one that is done is opened to read and to ask for more."""
+def _stored(wanted: to.OpenStored) -> OpenScreen:
     from handrail_tui.sessions.resume import ResumeRequest, resume
 
-    again = resume(id, ResumeRequest(wait=True), attended=True)
-    return _opened(again.launch, None if again.waits else again.begin, again.past.events)
-
-
-def done(id: str) -> OpenScreen:
-    """A session that is done: to read, and to ask for more where its model can be reached."""
     try:
-        return stored(id)
+        return _opened(resume(wanted.id, ResumeRequest(wait=True), attended=True))
     except ConfigError as error:
-        return to_read(id, f"To read only. {error}")
+        if wanted.or_read:
+            return _to_read(wanted.id, f"To read only. {error}")
+        raise
 
 
-def to_read(id: str, note: str) -> OpenScreen:
-    """What a session has done so far; `note` says why nothing can be asked."""
+def _to_read(id: str, note: str) -> OpenScreen:
     from handrail.session.store import Store
     from handrail_tui.screens.replay import ReplayScreen
 
@@ -59,20 +106,16 @@ def to_read(id: str, note: str) -> OpenScreen:
     )
 
 
-def a_demo(file: Path, speed: float) -> OpenScreen:
-    """A scenario, played `speed` times as fast for somebody who watches."""
+def _demo(wanted: to.OpenDemo) -> OpenScreen:
     from handrail import scenario
-    from handrail_tui.commands.demo import demo_in
-    from handrail_tui.sessions.task import Task
+    from handrail_tui.sessions.demo import demo_session
 
     with ExitStack() as stack:
-        chosen = scenario.load(file)
-        ready = stack.enter_context(demo_in(chosen, speed))
-        return _opened(ready, ready.asked(Task(chosen.prompt)), closing=stack.pop_all())
+        prepared = stack.enter_context(demo_session(scenario.load(wanted.file), wanted.speed))
+        return _opened(prepared, closing=stack.pop_all())
 
 
-def replayed(id: str) -> OpenScreen:
-    """A stored session, to be watched again."""
+def _replay(id: str) -> OpenScreen:
     from handrail.session.store import Store
     from handrail_tui.screens.replay import ReplayScreen
     from handrail_tui.sessions.replay import recorded
@@ -81,23 +124,21 @@ def replayed(id: str) -> OpenScreen:
     return OpenScreen(lambda: ReplayScreen(events, home=str(Path.home()), returns=True))
 
 
-def _opened(
-    launch: PreparedSession, begin: Begin | None, past: Sequence[Event] = (), closing: ExitStack | None = None
-) -> OpenScreen:
+def _opened(prepared: PreparedSession, closing: ExitStack | None = None) -> OpenScreen:
     """`closing` is what goes with it, besides its journal."""
 
     def close() -> None:
         with closing or ExitStack():
-            launch.close()
+            prepared.close()
 
     def screen() -> RunScreen:
         return RunScreen(
-            launch.session,
-            begin=begin,
-            past=past,
+            prepared.session,
+            begin=prepared.begin,
+            past=prepared.past,
             home=str(Path.home()),
-            journal=launch.journal,
-            make_provider=launch.provider_named,
+            journal=prepared.journal,
+            make_provider=prepared.provider_named,
             returns=True,
         )
 

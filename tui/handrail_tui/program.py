@@ -1,4 +1,4 @@
-"""What every screen of the program stands in: themes, keys, the palette, signals, and a terminal given back.
+"""The Textual app around every screen: themes, keys, the palette, signals, and a clean end on the terminal.
 
 A lone Esc must act at once: the delay in which Textual waits for the rest of a sequence is set before Textual
 is imported.
@@ -29,11 +29,22 @@ from textual.screen import Screen
 
 from handrail.errors import ConfigError
 from handrail.events import RunEnded
+from handrail_tui import navigation
+from handrail_tui.controller.destinations import (
+    OpenDemo,
+    OpenReplay,
+    OpenRun,
+    OpenStored,
+    OpenThemes,
+    OpenToRead,
+    SessionDestination,
+)
+from handrail_tui.screens.navigate import Navigate
 from handrail_tui.screens.run import RunScreen
 from handrail_tui.screens.themes import ThemesScreen
 from handrail_tui.sessions import signals
 from handrail_tui.view import wording
-from handrail_tui.view.listing import going_on
+from handrail_tui.view.listing import resume_command
 from handrail_tui.view.text import clean_for_terminal, one_line
 from handrail_tui.widgets import theming
 
@@ -43,24 +54,16 @@ if TYPE_CHECKING:
 _SIGNALS: Final = ("SIGTERM", "SIGHUP")
 _COLLECT: Final = (50_000, 50, 1_000)
 _PATIENCE_S: Final = 3.0
-"""Seconds that a suspended run gets to end by itself before the terminal is given back anyway."""
+"""Seconds that a suspended run has to end by itself before the program ends anyway."""
 
 
 @dataclass(frozen=True, slots=True)
 class UiPrefs:
-    """How a person wants the program: `theme`, the folder of their own `themes`, `keys` by action."""
+    """A person's preferences: `theme`, the folder of their own `themes`, `keys` by the id of an action."""
 
     theme: str | None = None
     themes: Path | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenScreen:
-    """Something to look at: what makes its screen, and what lets go of all that stands behind it."""
-
-    screen: Callable[[], RunScreen]
-    close: Callable[[], None] = lambda: None
 
 
 def _run_commands() -> type[command.Provider]:
@@ -83,19 +86,19 @@ class Program(App[RunEnded], inherit_bindings=False):
     def __init__(
         self,
         first: Screen[Any],
-        taste: UiPrefs | None = None,
+        prefs: UiPrefs | None = None,
         on_signal: Callable[[str], None] = lambda name: None,
     ) -> None:
-        """`on_signal` hears of a signal that ends the program."""
+        """`on_signal` is called with the name of a signal that ends the program."""
         super().__init__()
-        taste = taste or UiPrefs()
+        prefs = prefs or UiPrefs()
         self._first, self._on_signal = first, on_signal
-        self._themes = theming.install(self, taste.themes)
-        self._wanted_theme = taste.theme
-        self.theme = taste.theme if taste.theme in self.available_themes else theming.DEFAULT
-        if taste.keys:
-            self.set_keymap(taste.keys)
-        self._open: list[OpenScreen] = []
+        self._themes = theming.install(self, prefs.themes)
+        self._wanted_theme = prefs.theme
+        self.theme = prefs.theme if prefs.theme in self.available_themes else theming.DEFAULT
+        if prefs.keys:
+            self.set_keymap(prefs.keys)
+        self._open: list[navigation.OpenScreen] = []
         self.seen: RunScreen | None = None
         """The run that is looked at."""
 
@@ -129,21 +132,30 @@ class Program(App[RunEnded], inherit_bindings=False):
         """The run on the screen, whatever stands over it."""
         return next((s for s in reversed(self.screen_stack) if isinstance(s, RunScreen)), None)
 
-    @work(exclusive=True, group="open")
-    async def open(
-        self,
-        make: Callable[[], OpenScreen],
-        refused: Callable[[str], None],
-        unsent: Callable[[str], None] = lambda text: None,
-    ) -> None:
-        """Make something in a thread, show it until it is left, and let go of it.
+    def on_navigate(self, message: Navigate) -> None:
+        """Build the screen that was asked for, and show it."""
+        message.stop()
+        match message.destination:
+            case OpenThemes():
+                self.search_themes()
+            case OpenRun() | OpenStored() | OpenToRead() | OpenReplay() | OpenDemo() as session:
+                self._open_session(session, message)
+            case overlay:
+                screen = navigation.overlay(overlay, list(self.screen.active_bindings.values()))
 
-        `refused` is told, in words, why it could not be made; `unsent` gets what was typed there and not sent.
-        """
+                def back(words: str | None) -> None:
+                    if words:
+                        message.unsent(words)
+
+                self.push_screen(screen, back)
+
+    @work(exclusive=True, group="open")
+    async def _open_session(self, destination: SessionDestination, message: Navigate) -> None:
+        """Open a session in a thread, show it until it is left, and close it."""
         try:
-            opened = await asyncio.to_thread(make)
+            opened = await asyncio.to_thread(navigation.open_session, destination)
         except ConfigError as error:
-            refused(str(error))
+            message.refused(str(error))
             return
         self._open.append(opened)
         self.seen = screen = opened.screen()
@@ -152,23 +164,23 @@ class Program(App[RunEnded], inherit_bindings=False):
         self._open.remove(opened)
         opened.close()
         if screen.unsent.strip():
-            unsent(screen.unsent)
+            message.unsent(screen.unsent)
 
     def close_all(self) -> None:
-        """Let go of what is still open when the program ends."""
+        """Close the sessions that are still open when the program ends."""
         while self._open:
             self._open.pop().close()
 
     def _signalled(self, name: str) -> None:
         """Give the terminal back, and suspend the run (rule J7)."""
         if name == "SIGHUP":
-            _let_the_terminal_go()
+            _detach_terminal()
         self._on_signal(name)
         if (screen := self.run_in_front) is None:
             self.exit(return_code=128 + signal.Signals[name])
             return
-        screen.suspend_and_leave(name)
-        asyncio.get_running_loop().call_later(_PATIENCE_S, screen.leave)
+        screen.controller.suspend_and_leave(name)
+        asyncio.get_running_loop().call_later(_PATIENCE_S, screen.controller.leave_now)
 
 
 class Watchdog:
@@ -181,7 +193,7 @@ class Watchdog:
         self._timer: threading.Timer | None = None
 
     def arm(self, name: str) -> None:
-        """`name` is the signal that came; the exit code tells it."""
+        """`name` is the signal that came; the exit code is made from it."""
         self._timer = threading.Timer(2 * _PATIENCE_S, os._exit, (128 + signal.Signals[name],))
         self._timer.daemon = True
         self._timer.start()
@@ -191,8 +203,8 @@ class Watchdog:
             self._timer.cancel()
 
 
-def _let_the_terminal_go() -> None:
-    """Nobody reads what is written from now on: writes to a terminal that hung up must not fail."""
+def _detach_terminal() -> None:
+    """Send output nowhere from now on: writes to a terminal that hung up must not fail."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         if os.isatty(stream):
@@ -200,10 +212,10 @@ def _let_the_terminal_go() -> None:
     os.close(nowhere)
 
 
-def carry(program: Program, watchdog: Watchdog) -> RunEnded | None:
+def show(program: Program, watchdog: Watchdog) -> RunEnded | None:
     """Show the program until the person leaves; returns how the last run ended, if one was on the screen.
 
-    Afterwards a line on stderr says how it ended and, when the session is kept, how to go on; another one what
+    Afterwards a line on stderr says how it ended and, when the session is stored, how to resume it; another one what
     was typed and not sent.
     """
     # A full collection over a long transcript would hold the keys for a tenth of a second: it is made seldom.
@@ -215,22 +227,24 @@ def carry(program: Program, watchdog: Watchdog) -> RunEnded | None:
         watchdog.cancel()
         program.close_all()
     if program.return_code == 0 and program.seen is not None:
-        _say_goodbye(program.seen, last)
+        _print_summary(program.seen, last)
     return last
 
 
-def _say_goodbye(screen: RunScreen, last: RunEnded | None) -> None:
-    """A line or two where the screen was: the terminal may be gone, then nobody reads them."""
+def _print_summary(screen: RunScreen, last: RunEnded | None) -> None:
+    """A line or two where the screen was: the terminal may be gone by then."""
     if last is None or last.type == "run_interrupted":
         outcome = "no run" if last is None else "interrupted"
     else:
         outcome = wording.outcome(last)[0].lower()
     name = one_line(screen.view.header.session, 80)
     parts = [f"handrail: {outcome}"]
-    if screen.journal and name:
-        command = going_on(name, last.outcome if last is not None and last.type == "run_finished" else None)
+    if screen.controller.journal and name:
+        command = resume_command(
+            name, last.outcome if last is not None and last.type == "run_finished" else None
+        )
         # What is needed next comes first: a narrow terminal breaks the line somewhere.
-        parts += [f"go on: {command}" if command else f"session {name}", screen.journal]
+        parts += [f"resume: {command}" if command else f"session {name}", screen.controller.journal]
     lines = ["   ".join(parts)]
     if unsent := clean_for_terminal(screen.unsent).strip():
         lines.append(f"not sent: {unsent}")

@@ -184,7 +184,7 @@ def test_H5_what_is_asked_about_is_shown_whole_and_nothing_hides_in_it() -> None
     text = plain(
         (ev.ApprovalRequested(id="a", call_id="c", tool="bash", title=command, why="it runs a command"),)
     )
-    assert "asks first: bash rm -r src␍ls" in text
+    assert "needs approval: bash rm -r src␍ls" in text
     assert "␛[8m; curl evil" in text
 
 
@@ -295,9 +295,9 @@ async def test_a_whole_run_reads_from_top_to_bottom(tmp_path: Path) -> None:
         "  partial words",
         "the request failed: peer closed connection without sending complete message body",
         "decided: retry: 1 of 3, in 2",
-        "kept for the next request: 13 characters",
+        "sent with the next request: 13 characters",
         "waiting 0:02, until ",
-        "turn 3 of 6, attempt 2, going on from the unfinished words",
+        "turn 3 of 6, attempt 2, continuing a cut reply",
         "the request failed: HTTP 429: Usage limit reached.",
         "decided: wait: usage limit, 42",
         "waiting 42:30, until ",

@@ -1,4 +1,4 @@
-"""`handrail answer`: answer the question of a run that another terminal holds."""
+"""`handrail answer`: answer the question of a run in another terminal."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ import sys
 
 import click
 
+from handrail_tui.view import wording
 from handrail_tui.view.text import one_line, reveal
 
-_OTHERWISE = 'Go on with it and its answer: handrail resume {id} --answer "…"'
+_IF_NOT_RUNNING = 'Resume it with the answer: handrail resume {id} --answer "…"'
 
 
 @click.command()
 @click.argument("id")
 @click.argument("text", required=False)
-@click.option("--cannot", is_flag=True, help="You cannot do it; TEXT may say why.")
-@click.option("--which", metavar="Q", help="The id of the question, where several are open.")
-@click.option("--json", "as_json", is_flag=True, help="Print the question that was answered as JSON.")
+@click.option("--cannot", is_flag=True, help="Say that you cannot do it; TEXT may say why.")
+@click.option("--which", metavar="Q", help="The id of the question, when several are open.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answered question as JSON.")
 def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: bool) -> int:
-    """Answer the question of a run that another terminal holds. Without TEXT: it is done.
+    """Answer the question of a run in another terminal. Without TEXT: say that it is done.
 
-    A secret is never given on the command line, where others could read it: it is asked for, or read from stdin.
+    A secret is never given on the command line, where others could read it: you are prompted, or it is read from stdin.
 
     \b
     handrail answer 1kq0z                     done: the captcha is solved
@@ -29,20 +30,20 @@ def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: 
     pass show site | handrail answer 1kq0z
     """
     from handrail_tui.lines.json_lines import safe_json
-    from handrail_tui.sessions.remote import Elsewhere
+    from handrail_tui.sessions.remote import RemoteRun
 
-    run = Elsewhere(id, _OTHERWISE)
+    run = RemoteRun(id, _IF_NOT_RUNNING)
     question = run.open_one("question", which)
     if question["secret"] and not cannot:
         if text is not None:
-            raise click.UsageError("This question asks for a secret. Leave TEXT off: it is asked for.")
+            raise click.UsageError("This question asks for a secret. Leave out TEXT: you will be prompted.")
         text = _secret(str(question["needed"]))
     how = "declined" if cannot else "resolved" if text is None else "answered"
-    run.tell("answer", id=question["id"], how=how, text=text or "")
+    run.send("answer", id=question["id"], how=how, text=text or "")
     if as_json:
         click.echo(safe_json({**question, "how": how}))
     else:
-        click.echo(f"{how}: {one_line(reveal(str(question['needed'])), 500)}")
+        click.echo(f"{wording.answer(how)}: {one_line(reveal(str(question['needed'])), 500)}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""`handrail approve`: allow or deny a call of a run that another terminal holds."""
+"""`handrail approve`: allow or deny a tool call of a run in another terminal."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from handrail_tui.view import wording
 from handrail_tui.view.text import one_line, reveal
 
-_OTHERWISE = "Go on with it: handrail resume {id}"
+_IF_NOT_RUNNING = "Resume it: handrail resume {id}"
 
 
 @click.command()
@@ -20,14 +21,14 @@ _OTHERWISE = "Go on with it: handrail resume {id}"
     is_flag=False,
     flag_value="",
     default=None,
-    metavar="[WORD]",
-    help="Deny; WORD goes to the model.",
+    metavar="[WHY]",
+    help="Deny; the model is told WHY.",
 )
-@click.option("--which", metavar="A", help="The id of the approval that is meant.")
+@click.option("--which", metavar="A", help="The id of the approval, when several are open.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True, help="Print the call and what was said as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the call and the decision as JSON.")
 def approve(id: str, always: bool, deny: str | None, which: str | None, yes: bool, as_json: bool) -> int:
-    """Allow the call that a run of another terminal asks about. What it is, is shown first.
+    """Allow the tool call that a run in another terminal is waiting for. The call is shown first.
 
     \b
     handrail approve 1kq0z
@@ -35,11 +36,11 @@ def approve(id: str, always: bool, deny: str | None, which: str | None, yes: boo
     handrail approve 1kq0z --deny "not on main"
     """
     from handrail_tui.lines.json_lines import safe_json
-    from handrail_tui.sessions.remote import Elsewhere
+    from handrail_tui.sessions.remote import RemoteRun
 
     if always and deny is not None:
-        raise click.UsageError("--session and --deny exclude each other. Choose one.")
-    run = Elsewhere(id, _OTHERWISE)
+        raise click.UsageError("--session and --deny cannot be combined.")
+    run = RemoteRun(id, _IF_NOT_RUNNING)
     asked = run.open_one("approval", which)
     if not as_json:
         _show(asked, always)
@@ -51,18 +52,15 @@ def approve(id: str, always: bool, deny: str | None, which: str | None, yes: boo
     ):
         return 1
     how = "deny" if deny is not None else "session" if always else "once"
-    run.tell("approve", id=asked["id"], how=how, text=deny or "")
-    click.echo(safe_json({**asked, "how": how}) if as_json else _SAID[how])
+    run.send("approve", id=asked["id"], how=how, text=deny or "")
+    click.echo(safe_json({**asked, "how": how}) if as_json else wording.approval(how))
     return 0
 
 
-_SAID = {"once": "allowed once", "session": "allowed for this session", "deny": "denied"}
-
-
 def _show(asked: dict[str, Any], always: bool) -> None:
-    """The call as a person must see it before it is allowed: nothing shortened, nothing hidden."""
+    """Print the whole call, with hidden characters revealed."""
     click.echo(f"{reveal(str(asked['tool']))} {reveal(str(asked['title']))}".strip())
-    click.echo(f"why it asks: {one_line(str(asked['why']), 500)}")
+    click.echo(f"needs approval: {one_line(str(asked['why']), 500)}")
     if asked["diff"]:
         click.echo(reveal(str(asked["diff"])).rstrip("\n"))
     if always and asked["pattern"]:

@@ -1,4 +1,4 @@
-"""`handrail changes`: what a run did to files, and taking a turn back."""
+"""`handrail changes`: the files that a run changed, and undoing a turn."""
 
 from __future__ import annotations
 
@@ -22,16 +22,14 @@ _COLORS: Final = {"+": "green", "-": "red", "@": "cyan"}
 
 @click.command()
 @click.argument("id", required=False)
-@click.option(
-    "--undo", "turn", type=click.IntRange(1), metavar="TURN", help="Take back what this turn changed."
-)
-@click.option("--yes", is_flag=True, help="Do not ask before the undo.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a change.")
+@click.option("--undo", "turn", type=click.IntRange(1), metavar="TURN", help="Undo the changes of this turn.")
+@click.option("--yes", is_flag=True, help="Undo without asking.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per change.")
 def changes(id: str | None, turn: int | None, yes: bool, as_json: bool) -> int:
-    """The files that a run changed and the whole diff, turn by turn. Without ID: the last session of this folder.
+    """The files that a run changed, and their diffs by turn. Without ID: the last session of this folder.
 
-    An undo takes back what the tools for files changed in that turn, exactly, or refuses and says what changed
-    since. What commands did is not on record and not undone.
+    An undo restores exactly what the file tools changed in that turn, or refuses and says what changed since.
+    Changes made by shell commands are not tracked and not undone.
 
     \b
     handrail changes
@@ -69,7 +67,7 @@ def _row(change: FileChange) -> dict[str, Any]:
 
 def _show(found: Sequence[FileChange]) -> None:
     if not found:
-        click.echo("No file was changed by the tools for files; what commands did is not on record.")
+        click.echo("No files edited. Changes made by shell commands are not tracked.")
         return
     for path in dict.fromkeys(c.path for c in found):
         mine = [c for c in found if c.path == path]
@@ -92,7 +90,7 @@ def _diff(diff: str) -> None:
 
 
 def _undo(session: str, found: Sequence[FileChange], turn: int, yes: bool) -> int:
-    """Take a turn back, while no program runs the session; the journal says that it was."""
+    """Undo a turn, while no process runs the session, and note it in the journal."""
     from handrail.clock import RealClock
     from handrail.events import Notice
     from handrail.session import changes as record
@@ -101,29 +99,29 @@ def _undo(session: str, found: Sequence[FileChange], turn: int, yes: bool) -> in
     undone = record.of_turn(found, turn)
     if not undone:
         with_changes = ", ".join(dict.fromkeys(str(c.turn) for c in found)) or "none"
-        raise ConfigError(f"session {session}: turn {turn} changed no file. Turns that did: {with_changes}.")
+        raise ConfigError(f"session {session}: turn {turn} changed no files. Turns that did: {with_changes}.")
     clock = RealClock()
     with Store().open(session, clock, accept_damage=True) as journal:
         if not yes:
             _ask(undone, turn)
         later = found[found.index(undone[-1]) + 1 :]
         paths = record.undo(undone, later, _folder(journal.contents.events()), clock)
-        words = f"the person took back what turn {turn} changed: {', '.join(paths)}"
+        words = f"the person undid the changes of turn {turn}: {', '.join(paths)}"
         journal.append(Notice(at=clock.now(), text=words))
-    click.echo(f"turn {turn} is undone: {one_line(', '.join(paths), 500)} ({plural(len(paths), 'file')})")
+    click.echo(f"turn {turn} undone: {one_line(', '.join(paths), 500)} ({plural(len(paths), 'file')})")
     return 0
 
 
 def _ask(undone: Sequence[FileChange], turn: int) -> None:
     if not sys.stdin.isatty():
-        raise click.UsageError("Nobody is here to be asked. Say --yes to undo it without a question.")
+        raise click.UsageError("There is no terminal to confirm on. Use --yes to undo without asking.")
     for change in undone:
         _diff(change.diff)
-    click.confirm(f"Take this back (turn {turn})?", default=False, err=True, abort=True)
+    click.confirm(f"Undo this (turn {turn})?", default=False, err=True, abort=True)
 
 
 def _folder(events: Any) -> Path:
-    """The folder that the session worked in last."""
+    """The folder of the session's last run."""
     from handrail.events import RunStarted
 
     return Path([e.cwd for e in events if isinstance(e, RunStarted)][-1])

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a file.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per file.")
 def check(files: tuple[str, ...], as_json: bool) -> int:
-    """Play scenarios on a virtual clock, without a screen, and hold what they expect. One line each.
+    """Play scenarios on a virtual clock, without a screen, and check what they expect. One line each.
 
-    Exits with 1 if any expectation does not hold, with 2 if a file cannot be read as a scenario.
+    Exits with 1 if any expectation fails, with 2 if a file is not a valid scenario.
 
     \b
     handrail check tests/scenarios/step/*.toml
@@ -56,7 +56,7 @@ def _plain(words: str) -> str:
 
 
 def _unreadable(file: str, error: ConfigError) -> dict[str, Any]:
-    """The object of a file that is no scenario: nothing came of it, and why."""
+    """The object of a file that is not a valid scenario, with the reason."""
     nothing = dict.fromkeys(("outcome", "class", "value", "requests", "turns", "attempts"))
     empty: dict[str, Any] = {"decisions": [], "waits_s": [], "tool_runs": {}}
     return {"file": file, "ok": False, **nothing, **empty, "failures": str(error).splitlines()}

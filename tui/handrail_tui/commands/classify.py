@@ -1,4 +1,4 @@
-"""`handrail classify`: what recovery makes of a failure, and why (rule K5)."""
+"""`handrail classify`: how recovery classifies a failure, and why (rule K5)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from handrail.recovery.decide import Decision
 
 
-class Header(click.ParamType[tuple[str, str]]):
+class _HeaderParam(click.ParamType[tuple[str, str]]):
     """`Name: value`, as HTTP writes it."""
 
     name = "header"
@@ -29,11 +29,11 @@ class Header(click.ParamType[tuple[str, str]]):
             return value
         key, colon, content = str(value).partition(":")
         if not colon or not key.strip():
-            self.fail(f"{value!r} is no header; write it as NAME:VALUE.", param, ctx)
+            self.fail(f"{value!r} is not a header; write NAME:VALUE.", param, ctx)
         return key.strip().lower(), content.strip()
 
 
-class Zone(click.ParamType[tzinfo]):
+class _ZoneParam(click.ParamType[tzinfo]):
     """The name of a time zone."""
 
     name = "zone"
@@ -43,29 +43,34 @@ class Zone(click.ParamType[tzinfo]):
 
         zone = value if isinstance(value, tzinfo) else zone_named(str(value))
         if zone is None:
-            self.fail(f"there is no time zone {value!r}; Europe/Berlin is one.", param, ctx)
+            self.fail(f"unknown time zone {value!r}; use a name such as Europe/Berlin.", param, ctx)
         return zone
 
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--provider", metavar="NAME", help="The provider's name; some sentences mean two things.")
+@click.option("--provider", metavar="NAME", help="The provider's name; some messages differ in meaning.")
 @click.option("--status", type=click.IntRange(100, 599), metavar="N", help="The HTTP status.")
 @click.option(
-    "--header", "headers", type=Header(), multiple=True, metavar="K:V", help="A header; repeatable."
+    "--header",
+    "headers",
+    type=_HeaderParam(),
+    multiple=True,
+    metavar="K:V",
+    help="A response header; repeatable.",
 )
 @click.option(
     "--phase",
     type=click.Choice(["connect", "response", "stream"]),
     default="response",
     show_default=True,
-    help="How far the call had come.",
+    help="How far the request had come.",
 )
 @click.option(
-    "--now", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), metavar="RFC3339", help="Take this as now."
+    "--now", type=click.DateTime(["%Y-%m-%dT%H:%M:%S%z"]), metavar="RFC3339", help="The time to use as now."
 )
-@click.option("--zone", type=Zone(), metavar="NAME", help="The zone of clock times without one.")
-@click.option("--json", "as_json", is_flag=True, help="JSON rows from stdin, one answer a line.")
+@click.option("--zone", type=_ZoneParam(), metavar="NAME", help="The zone of times that name none.")
+@click.option("--json", "as_json", is_flag=True, help="Read JSON rows from stdin; one answer per line.")
 @click.pass_context
 def classify(
     ctx: click.Context,
@@ -78,11 +83,11 @@ def classify(
     zone: tzinfo | None,
     as_json: bool,
 ) -> None:
-    """What recovery makes of a failure: its class, why, when to ask again, and what would be done.
+    """Classify a failure: its class, why, when to retry, and what recovery would do.
 
-    Without TEXT the failure is read from a pipe. With --json stdin holds rows: text, and where known id, provider,
-    phase, status, headers, now, local_zone. Each is answered by {"id", "class", "wait_s"}; wait_s is without margins
-    and null where no moment is named. A row that cannot be read is named on stderr, and the exit code is 2.
+    Without TEXT the failure is read from stdin. With --json stdin holds rows: text, and if known id, provider, phase,
+    status, headers, now, local_zone. The answer to each is {"id", "class", "wait_s"}; wait_s has no margin added and is
+    null when the provider gives no time. Invalid rows are reported on stderr, and the exit code is 2.
 
     \b
     handrail classify "You have hit your usage limit. Try again in ~42 min."
@@ -99,7 +104,7 @@ def classify(
         ctx.exit(2 if _answer_rows(sys.stdin.buffer, moment, zone) else 0)
     if text is None:
         if sys.stdin.isatty():
-            raise click.UsageError('Say what failed: handrail classify "TEXT", or pipe it in.')
+            raise click.UsageError('Give the failure: handrail classify "TEXT", or pipe it in.')
         text = sys.stdin.buffer.read().decode(errors="replace").strip()
     failure = Failure(clean(text), provider=provider, phase=phase, status=status, headers=dict(headers))
     verdict = verdict_of(failure, now=moment, local_zone=zone)
@@ -116,17 +121,17 @@ def classify(
 def _report(failure: Failure, verdict: Verdict, now: float, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
     from handrail.policy import RecoveryPolicy
     from handrail.recovery.decide import Facts, decide, fresh
-    from handrail_tui.view.text import about, one_line
+    from handrail_tui.view.text import about, full_time, one_line
 
     yield "class", verdict.class_
     yield "why", one_line(verdict.why, 400)
     guidance = verdict.guidance
     if guidance is not None:
         rounded = "about " if guidance.rounded else ""
-        when = f"{rounded}{about(guidance.wait_s)} from now, {_clock(guidance.at, zone)}"
+        when = f"{rounded}{about(guidance.wait_s)} from now, {full_time(guidance.at, zone)}"
         yield "guidance", f"{when} ({one_line(guidance.source, 200)})"
     elif verdict.class_ in ("transient", "usage_limit"):
-        yield "guidance", "none: the provider names no moment"
+        yield "guidance", "none: the provider gives no time"
     policy = RecoveryPolicy()
     decision = decide(Facts("error", verdict=verdict, failure=failure), fresh(), policy, now)
     yield "recovery", _plan(decision, policy, zone)
@@ -135,48 +140,39 @@ def _report(failure: Failure, verdict: Verdict, now: float, zone: tzinfo | None)
 
 
 def _plan(decision: Decision | None, policy: RecoveryPolicy, zone: tzinfo | None) -> str:
-    """What recovery would do with its defaults, in words."""
-    from handrail_tui.view.text import about
+    """What recovery would do with its default settings, in words."""
+    from handrail_tui.view import wording
+    from handrail_tui.view.text import about, full_time
 
     if decision is None:
-        return "nothing to recover: the loop goes on"
+        return "nothing to recover"
     resumes = f"{policy.stream_retries} resumes after " + ", ".join(about(d) for d in policy.resume_delays_s)
     match decision.kind:
         case "continue":
-            return (
-                f"asks for the rest at once, with what was said so far (at most {policy.max_resumes} times)"
-            )
+            return f"asks for the rest at once, quoting the reply so far (at most {policy.max_resumes} times)"
         case "retry":
             first = about(decision.delay_s)
-            return f"asks again in {first}; at most {policy.retries} retries, each later, then {resumes}"
+            return f"retries in {first}; at most {policy.retries} retries with growing delays, then {resumes}"
         case "resume":
-            return f"asks again in {about(decision.delay_s)}; at most {resumes}"
+            return f"retries in {about(decision.delay_s)}; at most {resumes}"
         case "compact":
-            return "summarises the older turns and asks again, once for each message of yours"
+            return "summarises older messages and retries, once for each of your messages"
         case "wait" if decision.poll is not None:
             window = about(policy.poll_window_s)
-            return (
-                f"asks again every {about(policy.poll_s)}, at most {policy.max_polls} times and {window} long"
-            )
+            return f"retries every {about(policy.poll_s)}, at most {policy.max_polls} times within {window}"
         case "wait" if decision.until is not None:
-            return f"waits {about(decision.delay_s)}, till {_clock(decision.until, zone)}, then goes on"
+            return f"waits {about(decision.delay_s)}, until {full_time(decision.until, zone)}, then retries"
         case _ if decision.reason == "usage-limit":
-            return (
-                f"does not wait longer than {about(policy.max_wait_s)} (--max-wait): ends, and can be resumed"
-            )
+            return f"ends the run: the wait is longer than {about(policy.max_wait_s)} (--max-wait); it can be resumed"
         case _:
-            return f"ends the run: {decision.reason.replace('_', ' ').replace('-', ' ')}; the session can be resumed"
-
-
-def _clock(moment: float, zone: tzinfo | None) -> str:
-    return datetime.fromtimestamp(moment).astimezone(zone).strftime("%a %d %b %Y %H:%M:%S %Z")
+            return f"ends the run: {wording.reason(decision.reason)}; the session can be resumed"
 
 
 # -- for scripts ------------------------------------------------------------------------------------------------------
 
 
 def _answer_rows(stream: BinaryIO, now: float, zone: tzinfo | None) -> int:
-    """Answer each row of `stream` and say on stderr what is wrong with a bad one. Returns how many were bad."""
+    """Answer each row of `stream`, and report invalid ones on stderr. Returns how many were invalid."""
     from handrail_tui.view.text import one_line
 
     bad = 0
@@ -196,7 +192,7 @@ def _answer_rows(stream: BinaryIO, now: float, zone: tzinfo | None) -> int:
 def _answer_row(line: str, now: float, zone: tzinfo | None) -> str:
     """The answer to a row. Raises ValueError that says what is wrong with it."""
     from handrail.recovery.classify import classify as verdict_of
-    from handrail_tui.commands.failure_row import read_row
+    from handrail_tui.commands._failure_row import read_row
 
     row = read_row(line)
     at = now if row.now is None else row.now

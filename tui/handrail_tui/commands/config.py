@@ -1,4 +1,4 @@
-"""`handrail config`: where the settings are, what is in force and why, and which folders are trusted."""
+"""`handrail config`: the settings, where each comes from, and which folders are trusted."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from handrail.toml import short_path
 from handrail_tui.view.text import clean_for_terminal
 
 _TEMPLATE = """\
-# Settings of Handrail. Every line is optional; docs/settings.md tells of all of them.
-# Environment variables (HANDRAIL_MODEL …) and flags (--model …) win over this file.
+# Settings of Handrail. Every line is optional; docs/settings.md lists all of them.
+# Environment variables (HANDRAIL_MODEL …) and flags (--model …) override this file.
 
-# model = "anthropic/claude-sonnet-4-5"      # provider/name; `handrail models` lists what can be reached
+# model = "anthropic/claude-sonnet-4-5"      # provider/name; `handrail models` lists what you can use
 # approve = "ask"                            # ask | edits | all
 # theme = "handrail-dark"                    # `handrail themes` lists them
 
@@ -33,7 +33,7 @@ _TEMPLATE = """\
 # [hooks]
 # on_needs_you = "notify-send 'Handrail needs you'"
 
-# [providers.mine]                           # any server that speaks one of the three protocols
+# [providers.mine]                           # any server that speaks one of the three APIs
 # base_url = "http://127.0.0.1:8000/v1"
 # api = "openai-chat"
 # key = "!pass show mine"                    # or key_env = "MINE_API_KEY"
@@ -46,30 +46,30 @@ def config(ctx: click.Context) -> Any:
     """The settings in force and where each comes from.
 
     \b
-    handrail config              what is in force, and where it was set
+    handrail config              the settings in force, and where they were set
     handrail config path         the files that are read
-    handrail config edit         open the person's own file in $EDITOR
-    handrail config trust        let this project's AGENTS.md, tools and keys count
+    handrail config edit         open your own file in $EDITOR
+    handrail config trust        use this project's AGENTS.md, tools and keys
     """
     return ctx.invoke(show) if ctx.invoked_subcommand is None else None
 
 
 @config.command()
 def path() -> None:
-    """The files that are read, and whether they are there.
+    """The files that are read, and whether they exist.
 
     \b
     handrail config path
     """
     own, project = settings.user_file(), settings.project_file(Path.cwd())
-    click.echo(f"{own}{'' if own.exists() else '  (not there: handrail config edit makes it)'}")
+    click.echo(f"{own}{'' if own.exists() else '  (does not exist; handrail config edit creates it)'}")
     if project:
-        click.echo(clean_for_terminal(f"{project}  (of the project)"))
+        click.echo(clean_for_terminal(f"{project}  (this project)"))
 
 
 @config.command()
 def show() -> None:
-    """Each setting that differs from its default, and the place that sets it; keys are never shown.
+    """The settings that differ from their defaults, and where each is set; keys are never shown.
 
     \b
     handrail config show
@@ -80,18 +80,16 @@ def show() -> None:
     for left, place in rows:
         click.echo(clean_for_terminal(f"{left:<{width}}  # {place}"))
     if not rows:
-        click.echo(
-            f"Nothing is set; every setting has its default. The file: {short_path(settings.user_file())}"
-        )
+        click.echo(f"All settings have their defaults. Your file: {short_path(settings.user_file())}")
     if loaded.held_back:
         click.echo(
-            f"Not used until this folder is trusted: {', '.join(loaded.held_back)}  (handrail config trust)"
+            f"Ignored until you trust this folder: {', '.join(loaded.held_back)}  (handrail config trust)"
         )
 
 
 @config.command()
 def edit() -> None:
-    """Open the person's own settings file in $VISUAL or $EDITOR, and check it afterwards.
+    """Open your settings file in $VISUAL or $EDITOR, and check it afterwards.
 
     \b
     handrail config edit
@@ -109,14 +107,14 @@ def edit() -> None:
             ) from error
     click.edit(filename=str(file))
     settings.load(Path.cwd())
-    click.echo(f"{short_path(file)} is right.")
+    click.echo(f"{short_path(file)} is valid.")
 
 
 @config.command(name="trust")
 @click.argument("folder", required=False, metavar="[DIR]")
 def trust_folder(folder: str | None) -> None:
-    """Trust a project (default: the one here): its AGENTS.md becomes part of the instructions, and what its
-    .handrail.toml says of tools, keys, approvals, servers and hooks counts.
+    """Trust a project (default: this one): use its AGENTS.md as instructions, and the tools, keys, approvals,
+    servers and hooks of its .handrail.toml.
 
     \b
     handrail config trust
@@ -130,14 +128,14 @@ def trust_folder(folder: str | None) -> None:
 @config.command()
 @click.argument("folder", required=False, metavar="[DIR]")
 def distrust(folder: str | None) -> None:
-    """Take the trust in a project back.
+    """Stop trusting a project.
 
     \b
     handrail config distrust ~/code/shop
     """
     root = _folder(folder)
     trust.distrust(root)
-    left = "A folder above it is still trusted." if trust.is_trusted(root) else "Not trusted any more."
+    left = "A folder above it is still trusted." if trust.is_trusted(root) else "No longer trusted."
     click.echo(clean_for_terminal(f"{short_path(root)}: {left}"))
 
 
@@ -150,7 +148,7 @@ def _folder(folder: str | None) -> Path:
 
 
 def _rows(loaded: settings.LoadedSettings) -> Iterator[tuple[str, str]]:
-    """`key = value` and its place, for each key that some source sets; the last source wins."""
+    """`key = value` and where it is set, for each key that is set; the last source wins."""
     in_force: dict[tuple[str, ...], tuple[Any, str]] = {}
     for source in loaded.sources:
         for path, value in _leaves(source.data):

@@ -1,44 +1,37 @@
-"""`handrail demo`: see what it looks like, without a key and without a network."""
+"""`handrail demo`: try Handrail without a key and without a network."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from importlib.resources import as_file, files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from handrail.errors import ConfigError, did_you_mean
+from handrail_tui.commands._options import check_output, output_options
 from handrail_tui.lines.exit_codes import CANCELLED, OK, of_signal
 from handrail_tui.view.text import one_line
 
 if TYPE_CHECKING:
     from handrail.events import Event
     from handrail.scenario import Scenario
-    from handrail_tui.sessions.prepare import PreparedSession
-
-_THINKS_S: Final = 30.0
-"""How long the person of a scenario takes to answer, where somebody watches and may be faster."""
 
 
 @click.command()
 @click.argument("name", required=False, metavar="[NAME | FILE]")
 @click.option(
-    "--speed", type=click.FloatRange(0, min_open=True), default=1.0, metavar="N", help="Times as fast."
+    "--speed", type=click.FloatRange(0, min_open=True), default=1.0, metavar="N", help="Play N times as fast."
 )
 @click.option("--list", "only_list", is_flag=True, help="Only list the demos.")
-@click.option("--plain", is_flag=True, help="Words line by line.")
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line.")
+@output_options
 def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: bool) -> int:
     """Play a scenario: no key, no network, nothing outside a temporary folder.
 
-    On a terminal it plays on the screen, a wait takes at most 10 s, and you may answer, steer and stop; what
-    you leave open for half a minute is answered as it was written. Without one, or with --json, the run is printed
-    at once. Without NAME there is a gallery to choose from.
+    On a terminal it plays on the screen. Waits take at most 10 s, and you may answer, steer and stop; a question
+    left open for half a minute is answered by the scenario. Without a terminal, or with --json, the run is printed at
+    once. Without NAME you choose from a gallery.
 
     \b
     handrail demo
@@ -48,10 +41,10 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
     """
     from handrail import scenario
     from handrail_tui.sessions import headless
+    from handrail_tui.sessions.demo import builtin_demos
 
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other. Choose one.")
-    demos = demos_here()
+    check_output(plain, as_json)
+    demos = builtin_demos()
     if only_list:
         _show(demos)
         return OK
@@ -63,53 +56,30 @@ def demo(name: str | None, speed: float, only_list: bool, plain: bool, as_json: 
 
 
 def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> int:
-    """Play it: at `speed` for somebody who watches, at once where `speed` is None."""
+    """Play it at `speed`, at once where it is None."""
+    from handrail_tui.commands._screen import show_session
     from handrail_tui.sessions import headless
-    from handrail_tui.sessions.task import Task
+    from handrail_tui.sessions.demo import demo_session
 
-    manner = headless.OutputMode.of(json=as_json, stream=sys.stdout)
-    with demo_in(chosen, speed) as launch:
-        begin = launch.asked(Task(chosen.prompt))
+    mode = headless.OutputMode.of(json=as_json, stream=sys.stdout)
+    with demo_session(chosen, speed) as prepared:
         if speed is not None and not plain:
-            return _code(launch.show(begin))
-        return _code(asyncio.run(headless.play(launch.session, begin, manner)))
-
-
-@contextmanager
-def demo_in(chosen: Scenario, speed: float | None) -> Iterator[PreparedSession]:
-    """A session that plays `chosen` in a folder of its own, which goes with it."""
-    from handrail import settings
-    from handrail.clock import ScaledClock, VirtualClock
-    from handrail.scenario.play import session_for, working_folder
-    from handrail_tui.sessions.prepare import PreparedSession
-
-    with working_folder(chosen) as cwd:
-        session = session_for(
-            chosen,
-            VirtualClock() if speed is None else ScaledClock(speed),
-            cwd=cwd,
-            thinks_s=0.0 if speed is None else _THINKS_S,
-            attended=lambda asked: speed is not None,
-        )
-        yield PreparedSession(session, settings.load(Path.cwd()).settings)
+            return _code(show_session(prepared))
+        return _code(asyncio.run(headless.play(prepared, mode)))
 
 
 def _gallery(demos: dict[str, Path], speed: float) -> int:
-    """Choose one on the screen, and another one after it."""
+    """Choose demos on the screen."""
     from handrail import settings
-    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.commands._screen import show_screen
     from handrail_tui.screens.demos import DemosScreen
-    from handrail_tui.sessions.prepare import ui_prefs_of
 
-    watchdog = Watchdog()
-    taste = ui_prefs_of(settings.load(Path.cwd()).settings)
-    program = Program(DemosScreen(demos, speed), taste, watchdog.arm)
-    last = carry(program, watchdog)
-    return program.return_code or _code(last)
+    code, last = show_screen(DemosScreen(demos, speed), settings.load(Path.cwd()).settings)
+    return code or _code(last)
 
 
 def _code(last: Event | None) -> int:
-    """A demo that was shown is a success, whatever the run in it came to."""
+    """The exit code: a demo that was shown is a success, however its run ended."""
     if last is not None and last.type == "run_interrupted":
         return of_signal(last.signal)
     stopped = (
@@ -118,23 +88,17 @@ def _code(last: Event | None) -> int:
     return CANCELLED if stopped else OK
 
 
-def demos_here() -> dict[str, Path]:
-    """The demos that come with the program, by name, in their order."""
-    with as_file(files("handrail_tui") / "demos") as folder:
-        return {path.stem.lstrip("0123456789").lstrip("-"): path for path in sorted(folder.glob("*.toml"))}
-
-
 def _find(name: str, demos: dict[str, Path]) -> Path:
     if name in demos:
         return demos[name]
     path = Path(name)
     if path.exists() or path.suffix == ".toml":
         return path
-    raise ConfigError(f"there is no demo and no file '{name}'.{did_you_mean(name, demos)}")
+    raise ConfigError(f"there is no demo or file '{name}'.{did_you_mean(name, demos)}")
 
 
 def _choose(demos: dict[str, Path], watched: bool) -> Path:
-    """The first demo where nobody can choose; else the one whose number is typed."""
+    """The demo whose number is typed; without a terminal, the first one."""
     paths = list(demos.values())
     if not watched or len(paths) == 1:
         return paths[0]

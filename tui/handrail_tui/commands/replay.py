@@ -1,4 +1,4 @@
-"""`handrail replay`: a stored run, told again."""
+"""`handrail replay`: play a stored run again."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ import click
 from handrail.errors import ConfigError
 from handrail.events import Event
 from handrail.events.wire import Codec
+from handrail_tui.commands._options import check_output, output_options
 
 
 @click.command()
 @click.argument("source", metavar="ID | FILE")
-@click.option("--plain", is_flag=True, help="Words line by line.")
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line.")
+@output_options
 def replay(source: str, plain: bool, as_json: bool) -> int:
-    """Tell a stored run again: a session, a journal, or a file that `run --json` or `sessions export` wrote.
+    """Play a stored run: a session, a journal, or a file that `run --json` or `sessions export` wrote.
 
-    On a terminal it plays on the screen with the stored timing, long gaps shortened; else it is printed at once.
+    On a terminal it plays on the screen with the original timing, long pauses shortened; else it is printed at once.
 
     \b
     handrail replay 1kq0z
@@ -31,8 +31,7 @@ def replay(source: str, plain: bool, as_json: bool) -> int:
     from handrail_tui.lines.plain import Plain
     from handrail_tui.sessions.headless import OutputMode
 
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    check_output(plain, as_json)
     if not (as_json or plain) and OutputMode.on_screen():
         return _show(source)
     out = Out(sys.stdout)
@@ -49,17 +48,13 @@ def replay(source: str, plain: bool, as_json: bool) -> int:
 def _show(source: str) -> int:
     """Play it on the screen."""
     from handrail import settings
-    from handrail_tui.program import Program, Watchdog, carry
+    from handrail_tui.commands._screen import show_screen
     from handrail_tui.screens.replay import ReplayScreen
-    from handrail_tui.sessions.prepare import ui_prefs_of
     from handrail_tui.sessions.replay import streamed
 
-    watchdog = Watchdog()
     screen = ReplayScreen(streamed(events_of(source)), home=str(Path.home()))
-    taste = ui_prefs_of(settings.load(Path.cwd()).settings)
-    program = Program(screen, taste, watchdog.arm)
-    carry(program, watchdog)
-    return program.return_code or 0
+    code, _ = show_screen(screen, settings.load(Path.cwd()).settings)
+    return code
 
 
 def events_of(source: str) -> Iterator[Event]:
@@ -85,4 +80,6 @@ def _event(line: bytes, place: str) -> Event:
     try:
         return Codec.loads(line)
     except ValueError:
-        raise ConfigError(f"{place}: this line is no event of a run, and the file is no journal.") from None
+        raise ConfigError(
+            f"{place}: this line is not an event of a run, and the file is not a journal."
+        ) from None

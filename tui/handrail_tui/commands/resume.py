@@ -1,4 +1,4 @@
-"""`handrail resume`: go on with a stored session."""
+"""`handrail resume`: resume a stored session."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from typing import Any
 import click
 
 from handrail.policy import parse_duration
-from handrail_tui.sessions.resume import Change, ResumeRequest, last_here
+from handrail_tui.commands._options import APPROVE_MODES, check_output, output_options
+from handrail_tui.sessions.resume import BoundChange, ResumeRequest, last_here
 from handrail_tui.sessions.resume import resume as open_stored
 
 
-class Raised(click.ParamType[Change]):
-    """A bound: `20`, or `+10` for so much more than it was."""
+class Bound(click.ParamType[BoundChange]):
+    """A bound: `20`, or `+10` to raise it by 10."""
 
     name = "bound"
 
     def __init__(self, duration: bool = False) -> None:
         self._duration = duration
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Change:
-        if isinstance(value, Change):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> BoundChange:
+        if isinstance(value, BoundChange):
             return value
         text = str(value).strip()
         number = text.removeprefix("+")
@@ -31,8 +32,8 @@ class Raised(click.ParamType[Change]):
             amount = parse_duration(number) if self._duration else _number(number)
         except ValueError:
             example = "30m or +30m" if self._duration else "20 or +10"
-            self.fail(f"'{value}' is no bound. It is, for instance, {example}.", param, ctx)
-        return Change(amount, more=text.startswith("+"))
+            self.fail(f"'{value}' is not a limit. Use a value such as {example}.", param, ctx)
+        return BoundChange(amount, relative=text.startswith("+"))
 
 
 def _number(text: str) -> float:
@@ -41,22 +42,27 @@ def _number(text: str) -> float:
 
 @click.command()
 @click.argument("id", required=False)
-@click.option("--answer", metavar="TEXT", help="The answer to the question that is open.")
-@click.option("--prompt", metavar="TEXT", help="Ask for something else in the same session.")
-@click.option("-m", "--model", metavar="PROVIDER/NAME", help="Ask another model from now on.")
-@click.option("--base-url", metavar="URL", help="Where the server is now.")
-@click.option("--max-turns", type=Raised(), metavar="N|+N", help="Requests at most; +10 allows ten more.")
-@click.option("--max-attempts", type=Raised(), metavar="N|+N", help="Rejected submissions at most.")
+@click.option("--answer", metavar="TEXT", help="Answer the open question.")
+@click.option("--prompt", metavar="TEXT", help="Continue with a new prompt.")
+@click.option("-m", "--model", metavar="PROVIDER/NAME", help="Use another model from now on.")
+@click.option("--base-url", metavar="URL", help="The server's address, if it moved.")
+@click.option("--max-turns", type=Bound(), metavar="N|+N", help="Limit of requests; +10 allows ten more.")
+@click.option("--max-attempts", type=Bound(), metavar="N|+N", help="Limit of rejected submissions.")
+@click.option("--deadline", "deadline_s", type=Bound(duration=True), metavar="30m|+30m", help="Time limit.")
+@click.option("--max-total-tokens", type=Bound(), metavar="N|+N", help="Token limit for the whole run.")
 @click.option(
-    "--deadline", "deadline_s", type=Raised(duration=True), metavar="30m|+30m", help="Wall clock at most."
+    "--max-cost", type=Bound(), metavar="USD|+USD", help="Cost limit in dollars; needs a known price."
 )
-@click.option("--max-total-tokens", type=Raised(), metavar="N|+N", help="Tokens of the whole run at most.")
-@click.option("--max-cost", type=Raised(), metavar="USD|+USD", help="Dollars at most; needs a known price.")
-@click.option("--approve", type=click.Choice(["ask", "edits", "all"]), help="What may be done unasked.")
-@click.option("--no-recovery", is_flag=True, help="A failed or cut reply ends the run; no wait is taken up.")
-@click.option("--hold", is_flag=True, help="With nobody here, wait for `handrail answer` instead of ending.")
-@click.option("--plain", is_flag=True, help="Words line by line.")
-@click.option("--json", "as_json", is_flag=True, help="Events as JSON, one a line; only what is new.")
+@click.option("--approve", type=APPROVE_MODES, help="What runs without asking.")
+@click.option(
+    "--no-recovery",
+    is_flag=True,
+    help="End the run at the first failed or cut reply; no waits.",
+)
+@click.option(
+    "--hold", is_flag=True, help="Without a terminal, wait for `handrail answer` instead of ending."
+)
+@output_options
 def resume(
     id: str | None,
     answer: str | None,
@@ -68,13 +74,13 @@ def resume(
     hold: bool,
     plain: bool,
     as_json: bool,
-    **bounds: Change | None,
+    **bounds: BoundChange | None,
 ) -> int:
-    """Go on with a stored session where it stood: a question, a wait, a crash in the middle of a tool.
+    """Resume a stored session where it stopped: at a question, in a wait, after a crash.
 
-    Without ID it is the last session of this folder (with --answer: the last that asks something); the beginning of
-    an ID is enough. Every counter is kept, a wait ends when it would have ended, and a tool that was running when
-    the program was killed is not run again: the model is told to look first.
+    Without ID: the last session of this folder (with --answer: the last one with an open question). The beginning of
+    an ID is enough. All counters continue, and a wait ends when it would have ended. A tool that was running when the
+    program was killed is not run again: the model is told to check its effect first. --json prints new events only.
 
     \b
     handrail resume
@@ -83,40 +89,37 @@ def resume(
     handrail resume 1kq0z --prompt "now the same for the API"
     """
     if answer is not None and prompt is not None:
-        raise click.UsageError("--answer and --prompt exclude each other. Choose one.")
+        raise click.UsageError("--answer and --prompt cannot be combined.")
     if prompt is not None and not prompt.strip():
-        raise click.UsageError("The prompt is empty. Say what to do.")
+        raise click.UsageError("The prompt is empty.")
     recovery = {"recovery": {"enabled": False}} if no_recovery else {}
     said = {"model": model, "base_url": base_url, "approve": approve}
-    wish = ResumeRequest(
+    request = ResumeRequest(
         answer=answer,
         prompt=prompt,
         flags={name: value for name, value in said.items() if value is not None} | recovery,
         bounds={name: change for name, change in bounds.items() if change is not None},
     )
-    return resume_session(id, wish, folder=Path.cwd(), plain=plain, as_json=as_json, hold=hold)
+    return resume_session(id, request, folder=Path.cwd(), plain=plain, as_json=as_json, hold=hold)
 
 
 def resume_session(
-    id: str | None, wish: ResumeRequest, *, folder: Path, plain: bool, as_json: bool, hold: bool
+    id: str | None, request: ResumeRequest, *, folder: Path, plain: bool, as_json: bool, hold: bool
 ) -> int:
-    """Take a session up, on the screen or in lines, and return the exit code. None: the last one of `folder`."""
+    """Resume a session, on the screen or in lines; returns the exit code. `id` None: the last one of `folder`."""
     from handrail.session.store import Store
+    from handrail_tui.commands._screen import show_session
     from handrail_tui.lines import exit_codes
     from handrail_tui.sessions import headless
 
-    if as_json and plain:
-        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    check_output(plain, as_json)
     on_screen = headless.OutputMode.on_screen() and not (plain or as_json)
-    manner = headless.OutputMode.of(json=as_json, stream=sys.stdout)
-    again = open_stored(
-        id if id is not None else last_here(Store(), folder, asking=wish.answer is not None),
-        wish,
-        attended=on_screen or manner.asks or hold,
+    mode = headless.OutputMode.of(json=as_json, stream=sys.stdout)
+    prepared = open_stored(
+        id if id is not None else last_here(Store(), folder, asking=request.answer is not None),
+        request,
+        attended=on_screen or mode.asks or hold,
     )
-    with again.launch as launch:
-        if on_screen:
-            return exit_codes.of_run(again.show())
-        return exit_codes.of_run(
-            asyncio.run(headless.play(launch.session, again.begin, manner, launch.goodbye))
-        )
+    with prepared:
+        last = show_session(prepared) if on_screen else asyncio.run(headless.play(prepared, mode))
+        return exit_codes.of_run(last)

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from handrail_tui.sessions.options import RunOptions, run_options
+from handrail_tui.commands._options import check_output, run_options
+from handrail_tui.sessions.options import RunOptions
 
 
 @click.command()
@@ -18,14 +19,14 @@ from handrail_tui.sessions.options import RunOptions, run_options
     "--continue",
     "again",
     is_flag=True,
-    help="In the last session of this folder; without PROMPT as it stood.",
+    help="Continue the last session of this folder, with PROMPT if given.",
 )
 @run_options
-def run(prompt: str | None, again: bool, **said: Any) -> int:
-    """One run: a task for a model with tools, in a folder.
+def run(prompt: str | None, again: bool, **given: Any) -> int:
+    """Run a task: a model with tools works on it in a folder.
 
-    On a terminal this is the run screen; with --plain, --json, or no terminal, lines. Piped input beside a
-    prompt is context; with - the prompt itself is read from stdin.
+    On a terminal this opens the run screen; with --plain or --json, or without a terminal, it prints lines. Piped input
+    is context for the prompt; with - the prompt itself is read from stdin.
 
     \b
     handrail run "fix the flaky checkout test"
@@ -35,48 +36,47 @@ def run(prompt: str | None, again: bool, **said: Any) -> int:
     handrail run --json --approve all "bump the version" | jq -r .type
 
     \b
-    Exit codes: 0 done, 1 fault, 2 usage, 3 no value, 4 needs a person, 5 provider,
-    6 a bound, 7 usage limit, 130 stopped, 129 and 143 interrupted.
+    Exit codes: 0 done, 1 bug in Handrail, 2 usage, 3 no value, 4 needs a person,
+    5 provider failed, 6 bound reached, 7 usage limit, 130 stopped, 129 and 143 interrupted.
     """
+    from handrail_tui.commands._screen import show_session
     from handrail_tui.lines import exit_codes
-    from handrail_tui.sessions import headless, prepare
+    from handrail_tui.sessions import headless
+    from handrail_tui.sessions.prepare import prepare
+    from handrail_tui.sessions.project_trust import ask_for_trust
     from handrail_tui.sessions.task import read_task
 
-    options = RunOptions(**said)
-    if options.json and options.plain:
-        raise click.UsageError("--json and --plain exclude each other. Choose one.")
+    options = RunOptions(**given)
+    check_output(options.plain, options.as_json)
     if again:
         return _again(prompt, options)
     task = read_task(prompt)
-    on_screen = headless.OutputMode.on_screen() and not (options.plain or options.json)
-    manner = headless.OutputMode.of(json=options.json, stream=sys.stdout)
-    if on_screen or manner.asks:
-        prepare.ask_for_trust(options.folder)
-    with prepare.prepare(options, attended=on_screen or manner.asks or options.hold) as ready:
-        if on_screen:
-            return exit_codes.of_run(ready.show(ready.asked(task)))
-        return exit_codes.of_run(
-            asyncio.run(headless.play(ready.session, ready.asked(task), manner, ready.goodbye))
-        )
+    on_screen = headless.OutputMode.on_screen() and not (options.plain or options.as_json)
+    mode = headless.OutputMode.of(json=options.as_json, stream=sys.stdout)
+    if on_screen or mode.asks:
+        ask_for_trust(options.folder)
+    with prepare(options, task, attended=on_screen or mode.asks or options.hold) as prepared:
+        last = show_session(prepared) if on_screen else asyncio.run(headless.play(prepared, mode))
+        return exit_codes.of_run(last)
 
 
 def _again(prompt: str | None, options: RunOptions) -> int:
-    """Go on with the last session of the folder, with a new prompt where there is one."""
+    """Resume the last session of the folder, with a new prompt if there is one."""
     from handrail_tui.commands.resume import resume_session
-    from handrail_tui.sessions.resume import Change, ResumeRequest
+    from handrail_tui.sessions.resume import BoundChange, ResumeRequest
     from handrail_tui.sessions.task import read_task
 
     if options.schema is not None:
-        raise click.UsageError("A session keeps the shape of its value: --schema goes with a new one.")
+        raise click.UsageError("--schema cannot be changed in a session; it needs a new run.")
     task = read_task(prompt) if prompt is not None else None
     flags = options.flags()
-    bounds = {name: Change(value) for name, value in flags.pop("bounds", {}).items()}
-    wish = ResumeRequest(
+    bounds = {name: BoundChange(value) for name, value in flags.pop("bounds", {}).items()}
+    request = ResumeRequest(
         prompt=task.prompt if task else None,
         context=task.context if task else None,
         flags=flags,
         bounds=bounds,
     )
     return resume_session(
-        None, wish, folder=options.folder, plain=options.plain, as_json=options.json, hold=options.hold
+        None, request, folder=options.folder, plain=options.plain, as_json=options.as_json, hold=options.hold
     )

@@ -1,4 +1,4 @@
-"""`handrail sessions`: what is kept, and what can be done with it."""
+"""`handrail sessions`: list, show, export, fork and delete stored sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from handrail.errors import ConfigError
 from handrail_tui.lines.json_lines import Out, safe_json
-from handrail_tui.view.text import clean_for_terminal, money, one_line, plural
+from handrail_tui.view.text import clean_for_terminal, local_time, money, one_line, plural
 
 if TYPE_CHECKING:
     from handrail.session.records import JournalContents
@@ -20,12 +20,12 @@ _SHOWN: Final = 30
 
 
 @click.group(invoke_without_command=True)
-@click.option("--here", is_flag=True, help="Only those of this folder.")
-@click.option("--all", "everything", is_flag=True, help=f"More than the first {_SHOWN}.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, all of them.")
+@click.option("--here", is_flag=True, help="Only sessions of this folder.")
+@click.option("--all", "everything", is_flag=True, help=f"All, not only the first {_SHOWN}.")
+@click.option("--json", "as_json", is_flag=True, help="All of them, one JSON object per line.")
 @click.pass_context
 def sessions(ctx: click.Context, here: bool, everything: bool, as_json: bool) -> int | None:
-    """The sessions that are kept, those that need you first. The beginning of an ID is enough everywhere.
+    """The stored sessions, those that need you first. The beginning of an ID is enough everywhere.
 
     \b
     handrail sessions
@@ -48,7 +48,7 @@ def sessions(ctx: click.Context, here: bool, everything: bool, as_json: bool) ->
             click.echo(safe_json(listing.to_json(summary)))
         return 0
     if not found:
-        click.echo('No session is kept yet. Begin one: handrail run "what to do"')
+        click.echo('No sessions yet. Start one: handrail run "what to do"')
     shown = found if everything else found[:_SHOWN]
     _table([_row(s, now) for s in shown])
     if len(shown) < len(found):
@@ -73,7 +73,7 @@ def _table(rows: list[tuple[str, ...]]) -> None:
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(id: str, as_json: bool) -> int:
-    """One session: how it stands, what it asks, how to go on."""
+    """One session: its state, its open question, and how to continue."""
     from handrail.clock import RealClock
     from handrail.session.store import Store
     from handrail.session.summary import summarise
@@ -100,7 +100,7 @@ def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> li
         ("title", one_line(summary.title, 100)),
         ("folder", one_line(summary.cwd, 200)),
         ("model", one_line(summary.model, 100)),
-        ("began", listing.clock_time(summary.started, now)),
+        ("began", local_time(summary.started, now, seconds=False)),
         ("last", f"{listing.age(summary, now)} ago"),
         ("spent", f"{plural(summary.turns, 'turn')}{f', {money(summary.cost)}' if summary.cost else ''}"),
         ("parent", summary.parent or ""),
@@ -115,10 +115,14 @@ def _facts(summary: SessionSummary, contents: JournalContents, now: float) -> li
 
 @sessions.command()
 @click.argument("id")
-@click.option("--to", "form", type=click.Choice(["md", "jsonl"]), default="md", help="Markdown, or events.")
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="A new file.")
+@click.option(
+    "--to", "form", type=click.Choice(["md", "jsonl"]), default="md", help="Markdown or JSON events."
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), help="Write to this new file."
+)
 def export(id: str, form: str, output: Path | None) -> int:
-    """Write a session to stdout, or to a new file: Markdown for people, its events as JSON lines for programs."""
+    """Write a session as Markdown, or its events as JSON lines, to stdout or to a new file."""
     from handrail.session.store import Store
     from handrail_tui.lines.export import as_lines, as_page
 
@@ -131,7 +135,7 @@ def export(id: str, form: str, output: Path | None) -> int:
         with output.open("x", encoding="utf-8") as file:
             file.write(lines)
     except FileExistsError:
-        raise ConfigError(f"{output} is there already. Give the name of a new file.") from None
+        raise ConfigError(f"{output} already exists. Give the name of a new file.") from None
     except OSError as error:
         raise ConfigError(f"{output} cannot be written: {error.strerror}.") from None
     return 0
@@ -139,9 +143,9 @@ def export(id: str, form: str, output: Path | None) -> int:
 
 @sessions.command()
 @click.argument("id")
-@click.option("--at", "turn", type=click.IntRange(1), metavar="TURN", help="Only to the end of this turn.")
+@click.option("--at", "turn", type=click.IntRange(1), metavar="TURN", help="Copy up to the end of this turn.")
 def fork(id: str, turn: int | None) -> int:
-    """A new session that begins as this one did, up to a turn; the old one stays as it is. Prints the new ID."""
+    """Copy a session up to a turn into a new one. Prints the new ID."""
     from handrail.clock import RealClock
     from handrail.session.store import Store
 
@@ -153,7 +157,7 @@ def fork(id: str, turn: int | None) -> int:
 @click.argument("id")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 def delete(id: str, yes: bool) -> int:
-    """Remove a session for good. Files that its run changed stay as they are."""
+    """Delete a session. Files that its runs changed stay as they are."""
     from handrail.session.store import Store
     from handrail.session.summary import summarise
 
@@ -161,8 +165,8 @@ def delete(id: str, yes: bool) -> int:
     summary = summarise(store.path_of(id))
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Nobody is here to be asked. Say --yes to remove it without a question.")
-        words = clean_for_terminal(f"Remove session {summary.id}, {one_line(summary.title, 60)!r}, for good?")
+            raise click.UsageError("There is no terminal to confirm on. Use --yes to delete without asking.")
+        words = clean_for_terminal(f"Delete session {summary.id}, {one_line(summary.title, 60)!r}?")
         if not click.confirm(words, default=False, err=True):
             return 1
     store.delete(summary.id)

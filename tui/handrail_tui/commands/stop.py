@@ -1,4 +1,4 @@
-"""`handrail stop`: stop a run that another terminal holds."""
+"""`handrail stop`: stop a run in another terminal."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import click
 @click.command()
 @click.argument("id")
 def stop(id: str) -> int:
-    """Stop a run that another terminal holds: its stream, its tools, its waits. It can be gone on with.
+    """Stop a run in another terminal: its stream, its tools, its waits. It can be resumed.
 
     \b
     handrail stop 1kq0z
     """
-    from handrail_tui.sessions.remote import Elsewhere
+    from handrail_tui.sessions.remote import RemoteRun
 
-    run = Elsewhere(id, "There is nothing to stop; `handrail sessions show {id}` says how it stands.")
-    run.tell("stop")
-    click.echo(f"stopped. Go on: handrail resume {run.id}")
+    run = RemoteRun(id, "`handrail sessions show {id}` shows its state.")
+    run.send("stop")
+    click.echo(f"stopped. Resume it: handrail resume {run.id}")
     return 0

@@ -1,4 +1,4 @@
-"""`handrail themes`: what there is to choose from."""
+"""`handrail themes`: list the colour themes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _SWATCH = ("person", "tool", "decision", "waiting", "needs-you", "accepted", "re
 
 @click.command()
 def themes() -> int:
-    """The colour themes: ours and your own, the one in force marked with a star.
+    """The colour themes, built-in and your own; a star marks the one in use.
 
     \b
     handrail themes                               the list
     HANDRAIL_THEME=handrail-light handrail demo   try one
-    handrail config edit                          keep one: theme = "handrail-light"
+    handrail config edit                          set one: theme = "handrail-light"
     """
     from handrail_tui.widgets import theming
 
@@ -39,17 +39,17 @@ def themes() -> int:
             f"{mark} {one_line(name, 24):<24} {ground:<6} {_swatch(source)} {one_line(source.title, 40)}"
         )
     if chosen not in every.sources:
-        problems.append(
-            f"The settings name the theme '{chosen}', which is not there; {theming.DEFAULT} is used."
-        )
+        problems.append(f"The theme '{chosen}' of the settings does not exist; using {theming.DEFAULT}.")
     for problem in problems:
         click.echo(f"! {one_line(problem, 300)}", err=True)
-    click.echo(f"\nYour own: TOML files in {short_path(folder)}; they are picked up while the program runs.")
+    click.echo(
+        f"\nYour own themes: TOML files in {short_path(folder)}; changes are picked up while Handrail runs."
+    )
     return 2 if problems else 0
 
 
 def _swatch(source: Source) -> str:
-    """The meanings of a theme as coloured letters; click takes the colours out where there is no terminal."""
+    """The colours of a theme as coloured letters; click removes the colours where there is no terminal."""
     return "".join(_painted(source.colors[name], name[0].upper()) for name in _SWATCH)
 
 

@@ -6,11 +6,7 @@ sequence after another, so every word in it is cleaned and kept short.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from typing import Any
-
-from textual.app import App
 
 from handrail_tui.view.text import one_line
 
@@ -77,14 +73,3 @@ class Attention:
         if self._titled:
             self._write(_POP_TITLE)
             self._titled = False
-
-
-def attention_of(app: App[Any]) -> Attention:
-    """The attention of the terminal that `app` runs on. Without a terminal nothing is written."""
-
-    def write(sequence: str) -> None:
-        driver = app._driver  # Textual has no public way to write a sequence of one's own
-        if driver is not None and not app.is_headless:
-            driver.write(sequence)
-
-    return Attention(write, lambda: app.app_focus, tmux="TMUX" in os.environ)

@@ -1,4 +1,4 @@
-"""What the program's exit code says (rules.md, exit codes)."""
+"""The exit codes of the program (rules.md, exit codes)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOUND: Final = 6
 USAGE_LIMIT: Final = 7
 CANCELLED: Final = 130
 READER_GONE: Final = 141
-"""The reader of our output went away: 128 + SIGPIPE, as other programs end."""
+"""The reader of stdout closed it: 128 + SIGPIPE, as in other programs."""
 
 BY_OUTCOME: Final[Mapping[Outcome, int]] = {
     "completed": OK,
@@ -36,7 +36,7 @@ BY_OUTCOME: Final[Mapping[Outcome, int]] = {
 
 
 def of_run(last: Event | None) -> int:
-    """The exit code that the last event of a run asks for; a fault when a run ended without one."""
+    """The exit code for the last event of a run; FAULT when there is none."""
     if last is not None and last.type == "run_finished":
         return BY_OUTCOME[last.outcome]
     if last is not None and last.type == "run_interrupted":

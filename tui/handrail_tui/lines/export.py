@@ -1,7 +1,7 @@
-"""A stored session as Markdown, for people to read and to pass on.
+"""A stored session as Markdown, for people to read and to share.
 
-What the program says stands at the margin. Words of a model or a person are quoted, output of tools stands in
-fences longer than any in it: nobody else can write a line that looks like ours. Nothing in the page loads anything.
+Text of Handrail starts at the margin. Text of a model or a person is quoted, output of tools is fenced, so that neither
+can imitate it. Nothing in the page loads anything.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARKUP: Final = re.compile(r"!\[|<(?=[A-Za-z/!?])")
 
 
 def as_page(contents: JournalContents) -> str:
-    """What a journal holds, as Markdown."""
+    """A journal as Markdown."""
     events = list(contents.events())
     prompts = [e.prompt for e in events if isinstance(e, ev.RunStarted)]
     session = contents.header.session if contents.header else ""
@@ -31,7 +31,7 @@ def as_page(contents: JournalContents) -> str:
 
 
 def as_lines(contents: JournalContents) -> str:
-    """What a journal holds, as the lines that `run --json` writes."""
+    """A journal as the lines that `run --json` writes."""
     return "".join(f"{to_json(event)}\n" for event in contents.events())
 
 
@@ -48,10 +48,10 @@ class _Page:
         self._titles: dict[str, str] = {}
 
     def parts(self, event: ev.Event) -> Iterator[str]:
-        """The paragraphs of an event; none for what a reader need not see."""
+        """The paragraphs of an event; none for events that a reader does not need."""
         match event:
             case ev.RunStarted(resumed=True):
-                yield f"*Gone on with at {to_rfc3339(event.at)}.*"
+                yield f"*Resumed at {to_rfc3339(event.at)}.*"
             case ev.RunStarted():
                 yield f"## You, {to_rfc3339(event.at)}"
                 yield f"Model {_inline(event.model)}, in `{one_line(event.cwd, 200)}`."
@@ -59,7 +59,7 @@ class _Page:
                 if event.context:
                     yield f"With this input:\n\n{fenced(event.context)}"
             case ev.Steered():
-                yield f"## You, {'in between' if event.kind == 'steer' else 'next'}\n\n{quoted(event.text)}"
+                yield f"## You, {'while it works' if event.kind == 'steer' else 'next task'}\n\n{quoted(event.text)}"
             case ev.MessageFinished(purpose="task"):
                 yield from self._reply(event)
             case ev.ToolStarted():
@@ -72,19 +72,20 @@ class _Page:
                     [f"**Submission {words}.**", *(_inline(f"{e.path}: {e.message}") for e in event.errors)]
                 )
             case ev.Decided() if event.decision != "finish":
-                yield f"**Decided: {wording.decision(event) or event.decision}.** {_inline(event.why)}"
+                words = join([event.decision, wording.decision(event)], ", ")
+                yield f"**Decided: {_inline(words)}.** {_inline(event.why)}"
             case ev.HumanRequested():
                 where = f" ({_inline(event.where)})" if event.where else ""
                 yield f"**Needs you: {event.kind}{where}.**\n\n{quoted(event.needed)}"
             case ev.HumanAnswered():
                 said = "(secret)" if event.secret else event.text
-                yield f"**You: {event.how}.**" + (f"\n\n{quoted(said)}" if said else "")
+                yield f"**You: {wording.answer(event.how)}.**" + (f"\n\n{quoted(said)}" if said else "")
             case ev.ApprovalRequested():
-                yield f"**Asked for approval:** {_inline(join([event.tool, event.title]))}"
+                yield f"**Needs approval:** {_inline(join([event.tool, event.title]))}"
             case ev.ApprovalAnswered():
-                yield f"**You: {event.how}.** {_inline(event.text)}".rstrip()
+                yield f"**You: {wording.approval(event.how)}.** {_inline(event.text)}".rstrip()
             case ev.CompactionFinished(ok=True):
-                yield f"**Older turns became a summary.**\n\n{quoted(event.summary)}"
+                yield f"**Older messages were replaced by a summary.**\n\n{quoted(event.summary)}"
             case ev.Notice():
                 yield f"*{_inline(event.text)}*"
             case ev.RunFinished():
@@ -113,12 +114,12 @@ class _Page:
 def _fault(message: AssistantMessage) -> Iterator[str]:
     if message.failure is not None:
         yield f"**The request failed:** {_inline(message.failure.text)}"
-    elif message.stop_reason not in ("stop", "tool_use"):
-        yield f"**The reply ended early: {message.stop_reason}.**"
+    elif words := wording.reply_end(message.stop_reason):
+        yield f"**The reply ended early: {words}.**"
 
 
 def _end(event: ev.RunFinished) -> Iterator[str]:
-    yield f"## {wording.outcome(event)[0]}, {wording.ended(event)}"
+    yield f"## {wording.outcome(event)[0]}, {wording.totals(event)}"
     if event.error:
         yield _inline(event.error)
     if event.outcome == "submitted":
@@ -126,7 +127,7 @@ def _end(event: ev.RunFinished) -> Iterator[str]:
 
 
 def quoted(text: str) -> str:
-    """Foreign words as a quotation: their own Markdown is kept, pictures and HTML become plain signs."""
+    """Foreign text as a quotation: its Markdown stays, images and HTML are escaped."""
     lines, inside = [], False
     for line in clean_for_terminal(text).strip("\n").split("\n"):
         if _FENCE.match(line):
@@ -136,7 +137,7 @@ def quoted(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """Foreign text as it is, in a fence that it cannot end."""
+    """Foreign text unchanged, in a fence that it cannot close."""
     body = clean_for_terminal(text).rstrip("\n")
     longest = max((len(run) for run in re.findall("`+", body)), default=0)
     fence = "`" * max(3, longest + 1)
@@ -144,7 +145,7 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def _inline(text: str) -> str:
-    """Foreign words within a line of ours."""
+    """Foreign text within a line of Handrail."""
     return _MARKUP.sub(_harmless, re.sub(r"([\\`*_#\[\]])", r"\\\1", one_line(text, 2_000)))
 
 

@@ -1,4 +1,4 @@
-"""How the program says that something went wrong: what, where, what to do, never a traceback."""
+"""Error messages on stderr: what, where, what to do, never a traceback."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail_tui.lines.exit_codes import FAULT, READER_GONE, USAGE
 
 
 def say(text: str) -> None:
-    """Write `text` to stderr, safe for a terminal (rule L11). A closed stderr is nobody to tell."""
+    """Write `text` to stderr, safe for a terminal (rule L11). A closed stderr is ignored."""
     from handrail_tui.view.text import clean_for_terminal
 
     try:
@@ -26,7 +26,7 @@ def say(text: str) -> None:
 
 
 def usage(error: click.ClickException) -> int:
-    """A wrong command, flag or argument."""
+    """Report a wrong command, flag or argument; returns the exit code."""
     ctx = getattr(error, "ctx", None)
     path = ctx.command_path if ctx else "handrail"
     say(f"{path}: {error.format_message()}\nSee: {path} --help")
@@ -34,13 +34,13 @@ def usage(error: click.ClickException) -> int:
 
 
 def config(message: str) -> int:
-    """A setting, a key or a file that a person can mend."""
+    """Report a setting, a key or a file that a person can fix; returns the exit code."""
     say(f"handrail: {message}")
     return USAGE
 
 
 def unexpected(error: BaseException) -> int:
-    """A fault of ours: one line, and a file with the details."""
+    """Report a bug in Handrail: one line, and a file with the details; returns the exit code."""
     from handrail.mask import Masker, key_values
 
     masker = Masker(key_values(os.environ))
@@ -49,17 +49,17 @@ def unexpected(error: BaseException) -> int:
     try:
         where = str(_write(details))
     except OSError as unwritable:
-        where = f"nowhere, the file could not be written ({unwritable})"
+        where = f"no file: it could not be written ({unwritable})"
     say(
-        f"handrail: an unexpected fault, this is ours and not yours: {what}\n"
-        f"The details were written to {where}. HANDRAIL_DEBUG=1 shows them here."
+        f"handrail: unexpected error (a bug in Handrail): {what}\n"
+        f"Details: {where}. Set HANDRAIL_DEBUG=1 to see them here."
     )
     return FAULT
 
 
 def reader_went_away() -> int:
-    """Whoever read our output has closed it (`| head`): end quietly, as other programs do."""
-    # The interpreter flushes stdout once more when it ends; let it flush into nothing.
+    """The reader of stdout has closed it (`| head`): end quietly, as other programs do; returns the exit code."""
+    # The interpreter flushes stdout once more at exit; let it flush to /dev/null.
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, 1)
     os.close(devnull)

@@ -1,4 +1,4 @@
-"""The events of a run as lines of JSON, and the stream that lines go out by. Words for people: `plain.py`."""
+"""The events of a run as lines of JSON, and the stream that lines are written to. For people: `plain.py`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, Final, TextIO
 from handrail.events import Event, MessageFinished
 from handrail.events.wire import Codec
 
-# JSON escapes C0 by itself. These are as able to drive a terminal, to reorder what is read, or to end a line
-# for some readers; a JSON parser gives them back unchanged (rule L11).
+# JSON escapes C0 by itself. These are able to control a terminal, to reorder text, or to end a line
+# for some readers; a JSON parser restores them unchanged (rule L11).
 _UNSAFE: Final = re.compile(
     "[\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -32,7 +32,7 @@ def _first(key: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def safe_json(value: object, indent: int | None = None) -> str:
-    """`value` as JSON that holds its text unchanged and yet nothing that a terminal would obey.
+    """`value` as JSON: the same text for a parser, and nothing that a terminal would obey.
 
     Compact on one line, so that a plain search for `"type":"run_finished"` finds it; or indented.
     """
@@ -42,7 +42,7 @@ def safe_json(value: object, indent: int | None = None) -> str:
 
 
 class Out:
-    """A stream that gets whole lines, each flushed. A reader that went away is noticed once."""
+    """A stream that gets whole lines, each flushed. A closed pipe is reported once."""
 
     def __init__(self, stream: TextIO, gone: Callable[[], object] = lambda: None) -> None:
         self._stream, self._gone = stream, gone
@@ -50,11 +50,11 @@ class Out:
         self.terminal = stream.isatty()
 
     def on_gone(self, call: Callable[[], object]) -> None:
-        """Call `call` when the reader goes away."""
+        """Call `call` when the reader closes the stream."""
         self._gone = call
 
     def line(self, text: str = "") -> None:
-        """Write `text` and a newline. What the stream's encoding cannot hold is replaced."""
+        """Write `text` and a newline. Characters that the stream's encoding lacks are replaced."""
         if self.closed:
             return
         try:
@@ -67,7 +67,7 @@ class Out:
 
 
 class JsonLines:
-    """A listener that writes each event as a line of JSON, in UTF-8 whatever the terminal speaks."""
+    """A listener that writes each event as a line of JSON, in UTF-8 whatever the terminal uses."""
 
     def __init__(self, out: Out) -> None:
         self._out = out

@@ -1,12 +1,11 @@
-"""The events of a run as a linear stream of words: for pipes, logs and screen readers.
+"""The events of a run as lines of text: for pipes, logs and screen readers.
 
-What the program says stands at the margin, what a model, a tool or a provider wrote is indented: nobody else
-can write a line that looks like ours. All of it is cleaned (rule L11); nothing is ever repainted.
+Lines of Handrail start at the margin; text of a model, a tool or a provider is indented, so that it cannot imitate
+them. All text is cleaned (rule L11); nothing is ever repainted.
 """
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any, Final
 
 import click
@@ -15,7 +14,7 @@ from handrail import events as ev
 from handrail.messages import Failure
 from handrail.tools.submit import SubmitTool
 from handrail_tui.lines.json_lines import Out, safe_json
-from handrail_tui.lines.streamed import Thinking, WholeLines
+from handrail_tui.lines.streamed import ThinkingSummary, WholeLines
 from handrail_tui.view import wording
 from handrail_tui.view.text import (
     Tail,
@@ -24,6 +23,7 @@ from handrail_tui.view.text import (
     countdown,
     cut_lines,
     join,
+    local_time,
     money,
     one_line,
     plural,
@@ -37,12 +37,12 @@ _OUTPUT_LINES: Final = 10
 
 
 class Plain:
-    """A listener that writes events as words. `color` allows colour and weight; they say nothing alone."""
+    """A listener that writes events as lines. `color` allows colour and bold; they carry no meaning of their own."""
 
     def __init__(self, out: Out, *, color: bool = False) -> None:
         self._out, self._color = out, color
         self._text = WholeLines(lambda line: out.line(_INDENT + line if line else ""))
-        self._thinking = Thinking()
+        self._thinking = ThinkingSummary()
         self._failed = ""
         self._max_turns = 0
         self._titles: dict[str, str] = {}
@@ -56,12 +56,12 @@ class Plain:
     # the shape of a line
 
     def _say(self, words: str, style: dict[str, Any] | None = None) -> None:
-        """A line of ours, at the margin: whatever is in it, it stays one line."""
+        """A line of Handrail, at the margin: whatever is in it, it stays one line."""
         words = one_line(words, 2_000)
         self._out.line(click.style(words, **style) if style and self._color else words)
 
     def _quote(self, text: str, limit: int | None = None) -> None:
-        """Foreign text, indented; with `limit` the first lines of it and how many are left out."""
+        """Foreign text, indented; with `limit` only its first lines, and how many more there are."""
         lines = cut_lines(clean_for_terminal(text)).rstrip("\n").split("\n")
         for line in lines[:limit]:
             self._out.line(_INDENT + line if line else "")
@@ -72,7 +72,7 @@ class Plain:
 
     def run_started(self, event: ev.RunStarted) -> None:
         self._max_turns = event.max_turns
-        verb = "going on with" if event.resumed else "run"
+        verb = "resuming" if event.resumed else "run"
         self._say(join([f"{verb} {event.session}".strip(), event.model, event.cwd], " · "), _HEADING)
         self._say(f"bounds: {', '.join(_bounds(event))}")
         self._say(f"tools: {', '.join(event.tools) or 'none'}; approvals: {event.approve}")
@@ -82,23 +82,23 @@ class Plain:
             self._say("you:", _HEADING)
             self._quote(event.prompt)
         if event.context is not None:
-            self._say(f"with {plural(len(event.context), 'character')} of input")
+            self._say(f"with {plural(len(event.context), 'character')} of piped input")
 
     def turn_started(self, event: ev.TurnStarted) -> None:
         of = f" of {self._max_turns}" if self._max_turns else ""
         parts = [f"turn {event.turn or 0}{of}"]
         if event.purpose == "summary":
-            parts.append("a summary of what went before")
+            parts.append("summary of older messages")
         if event.attempt > 1:
             parts.append(f"attempt {event.attempt}")
         if event.checkpoint:
-            parts.append("going on from the unfinished words")
+            parts.append("continuing a cut reply")
         self._out.line()
         self._say(", ".join(parts), _HEADING)
 
     def message_started(self, event: ev.MessageStarted) -> None:
         self._text.begin()
-        self._thinking = Thinking()
+        self._thinking = ThinkingSummary()
 
     def message_delta(self, event: ev.MessageDelta) -> None:
         if event.kind == "thinking":
@@ -119,12 +119,11 @@ class Plain:
         self._failed = message.failure.text if message.failure else ""
         if message.stop_reason == "error" and message.failure is not None:
             self._say(f"the request failed: {_failure(message.failure)}", _WRONG)
-        elif message.stop_reason not in ("stop", "tool_use"):
-            detail = f" ({message.stop_detail})" if message.stop_detail else ""
-            self._say(f"the reply ended early: {message.stop_reason}{detail}", _WRONG)
+        elif words := wording.reply_end(message.stop_reason, message.stop_detail):
+            self._say(f"the reply ended early: {words}", _WRONG)
 
     def _fold_thinking(self) -> None:
-        if words := self._thinking.fold():
+        if words := self._thinking.take():
             self._say(words, _QUIET)
 
     def turn_finished(self, event: ev.TurnFinished) -> None:
@@ -142,18 +141,18 @@ class Plain:
         words, tone = wording.outcome(event)
         cost = money(event.cost) if event.cost else ""
         self._say(
-            join([words, wording.ended(event), cost], " · "), _WRONG if tone == "rejected" else _HEADING
+            join([words, wording.totals(event), cost], " · "), _WRONG if tone == "rejected" else _HEADING
         )
         if event.outcome == "submitted":
             self._say("value:")
             self._quote(safe_json(event.value, indent=2))
         if event.bound:
-            self._say(f"the bound: {event.bound}")
+            self._say(f"limit reached: {event.bound}")
         if event.error and event.outcome not in ("cancelled", "human-required"):
-            self._say("what went wrong:")
-            self._quote(wording.said(event.error), 20)
+            self._say("error:")
+            self._quote(wording.provider_message(event.error), 20)
         if event.until is not None:
-            self._say(f"the limit ends at {_clock(event.until, event.at)}")
+            self._say(f"the limit ends at {local_time(event.until, event.at)}")
         if event.question is not None and event.question.id not in self._asked:
             self._question(event.question)
         if event.session and event.outcome not in ("completed", "submitted"):
@@ -163,14 +162,14 @@ class Plain:
         self._text.end()
         by = f" by {event.signal}" if event.signal else ""
         session = f"; session {event.session}" if event.session else ""
-        self._say(f"interrupted{by}, nothing is lost{session}", _HEADING)
+        self._say(f"interrupted{by}; everything so far is saved{session}", _HEADING)
 
     # tools
 
     def tool_batch_started(self, event: ev.ToolBatchStarted) -> None:
         self._titles.update({call.id: _call(call.name, call.title) for call in event.calls})
         if len(event.calls) > 1:
-            order = ", one after the other" if event.sequential else ""
+            order = ", one at a time" if event.sequential else ""
             self._say(f"batch of {len(event.calls)} calls{order}")
 
     def tool_started(self, event: ev.ToolStarted) -> None:
@@ -180,14 +179,14 @@ class Plain:
             self._say(f"started: {title}")
 
     def tool_progress(self, event: ev.ToolProgress) -> None:
-        """Live output is for screens; here the end of it comes with the result."""
+        """Not shown: the end of the output comes with the result."""
 
     def tool_finished(self, event: ev.ToolFinished) -> None:
         if event.name == SubmitTool.name:
-            return  # its judgement was said as a submission
+            return  # `submission` has said how it was judged
         title = self._titles.pop(event.call_id, event.name)
         effect = self._effects.pop(event.call_id, "read")
-        word = "not run" if not event.executed else "error" if event.is_error else "ok"
+        word = "skipped" if not event.executed else "error" if event.is_error else "ok"
         took = f"{seconds(event.seconds)}" if event.executed else ""
         said = join([event.summary, took], ", ")
         self._say(f"{word}: {title}" + (f" ({said})" if said else ""), _WRONG if event.is_error else None)
@@ -203,8 +202,8 @@ class Plain:
 
     def tool_batch_finished(self, event: ev.ToolBatchFinished) -> None:
         if event.votes and event.of > 1:
-            goes = "ends" if event.ends else "goes on"
-            self._say(f"{event.votes} of {event.of} results would end the loop: it {goes}")
+            goes = "ends" if event.ends else "continues"
+            self._say(f"{event.votes} of {event.of} results would end the run; it {goes}")
 
     def submission(self, event: ev.Submission) -> None:
         if event.accepted:
@@ -212,7 +211,7 @@ class Plain:
             return
         self._say(f"submission rejected, {event.attempt} of {event.of}:", _WRONG)
         for error in event.errors:
-            self._quote(f"{error.path or 'the whole'}: {error.message}")
+            self._quote(f"{error.path or 'value'}: {error.message}")
 
     # recovery
 
@@ -224,38 +223,37 @@ class Plain:
     def checkpoint_made(self, event: ev.CheckpointMade) -> None:
         kept = plural(event.quoted, "character")
         of = f" of {count(event.of)}" if event.of > event.quoted else ""
-        self._say(f"kept for the next request: {kept}{of} of unfinished words")
+        self._say(f"sent with the next request: {kept}{of} of the unfinished reply")
 
     def wait_started(self, event: ev.WaitStarted) -> None:
         if event.seconds <= 0:
             return
         poll = f", poll {event.poll} of {event.polls}" if event.poll and event.polls else ""
-        reason = event.reason.replace("-", " ") or event.decision
+        reason = wording.reason(event.reason) if event.reason else event.decision
         self._say(
-            f"waiting {countdown(event.seconds)}, until {_clock(event.until, event.at)}: {reason}{poll}"
+            f"waiting {countdown(event.seconds)}, until {local_time(event.until, event.at)}: {reason}{poll}"
         )
         if event.words and event.words != self._failed:
-            self._quote(wording.said(event.words), 5)
+            self._quote(wording.provider_message(event.words), 5)
 
     def wait_ended(self, event: ev.WaitEnded) -> None:
         if event.how != "elapsed":
             self._say(f"the wait ended early: {event.how.replace('_', ' ')}")
 
     def budget_spent(self, event: ev.BudgetSpent) -> None:
-        self._say(f"spent: {event.which.replace('_', ' ')}, {event.spent} of {event.limit}", _WRONG)
+        self._say(wording.allowance_used_up(event), _WRONG)
 
     def no_progress(self, event: ev.NoProgress) -> None:
-        what = f"the same call of {event.name}" if event.what == "call" else "the same reply"
-        self._say(f"no progress: {what}, {event.times} times in a row", _WRONG)
+        self._say(wording.no_progress(event.what, event.name, event.times), _WRONG)
 
     def compaction_started(self, event: ev.CompactionStarted) -> None:
-        self._say(join([f"summing up {plural(event.messages, 'older message')}", event.why], ": "))
+        self._say(join([f"summarising {plural(event.messages, 'older message')}", event.why], ": "))
 
     def compaction_finished(self, event: ev.CompactionFinished) -> None:
         if event.ok:
-            self._say(f"summed up: {count(event.before)} tokens became {count(event.after)}")
+            self._say(f"summarised: {count(event.before)} tokens became {count(event.after)}")
         else:
-            self._say(f"not summed up: {event.why}", _WRONG)
+            self._say(f"not summarised: {event.why}", _WRONG)
 
     # people
 
@@ -274,15 +272,15 @@ class Plain:
 
     def human_answered(self, event: ev.HumanAnswered) -> None:
         if event.how == "nobody":
-            self._say("nobody is there to answer")
+            self._say(wording.answer(event.how))
             return
         said = "(secret)" if event.secret else event.text
-        self._say(join([f"you: {event.how}", said], ": "), _HEADING)
+        self._say(join([f"you: {wording.answer(event.how)}", said], ": "), _HEADING)
 
     def approval_requested(self, event: ev.ApprovalRequested) -> None:
-        """All of it, and what would hide in it made visible: a person decides on this."""
+        """The whole call, with hidden characters revealed: a person decides on this."""
         title = reveal(event.title)
-        self._say(join([f"asks first: {_call(event.tool, title)}", event.why], ": "), _LOUD)
+        self._say(join([f"needs approval: {_call(event.tool, title)}", event.why], ": "), _LOUD)
         for text in (title if len(one_line(title)) < len(title) else "", event.detail, event.diff):
             for line in reveal(text or "").splitlines():
                 self._out.line(_INDENT + line)
@@ -290,22 +288,19 @@ class Plain:
             self._diffs_seen.add(event.call_id)
 
     def approval_answered(self, event: ev.ApprovalAnswered) -> None:
-        words = {
-            "once": "allowed once",
-            "session": f"allowed for this session: {event.pattern or ''}",
-            "deny": "denied",
-            "stopped": "not answered: stopped",
-            "nobody": "denied: nobody is there to ask; --approve edits or --approve all allows it beforehand",
-        }[event.how]
-        self._say(join([words, event.text], ": "))
+        words = wording.approval(event.how)
+        if event.how == "nobody":
+            words += "; use --approve edits or --approve all to allow it in advance"
+        pattern = event.pattern if event.how == "session" else ""
+        self._say(join([words, pattern or "", event.text], ": "))
 
     def queue_changed(self, event: ev.QueueChanged) -> None:
         for message in event.returned:
-            self._say("not delivered, it is yours again:")
+            self._say("not sent, returned to you:")
             self._quote(message.text)
 
     def steered(self, event: ev.Steered) -> None:
-        self._say("you, in between:" if event.kind == "steer" else "you, next:", _HEADING)
+        self._say("you, while it works:" if event.kind == "steer" else "you, next task:", _HEADING)
         self._quote(event.text)
 
     def settings_changed(self, event: ev.SettingsChanged) -> None:
@@ -347,10 +342,4 @@ def _bounds(event: ev.RunStarted) -> list[str]:
 
 def _failure(failure: Failure) -> str:
     status = f"HTTP {failure.status}" if failure.status else ""
-    return join([status, one_line(wording.said(failure.text), 500)], ": ")
-
-
-def _clock(moment: float, now: float) -> str:
-    """Local time of day, with the date when it is not today."""
-    then, today = datetime.fromtimestamp(moment), datetime.fromtimestamp(now)
-    return f"{then:%H:%M:%S}" if then.date() == today.date() else f"{then:%Y-%m-%d %H:%M:%S}"
+    return join([status, one_line(wording.provider_message(failure.text), 500)], ": ")

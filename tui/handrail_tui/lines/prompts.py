@@ -1,7 +1,7 @@
 """Questions and approvals as numbered choices, for `--plain` on a terminal (rule H5).
 
-A choice is the number at the beginning of a line, with words behind it where it takes some: `4 not on main`.
-What was typed before a question appeared does not answer it.
+A line starts with the number of the choice; text may follow: `4 not on main`. What was typed before a question
+appeared does not answer it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ class Terminal(Protocol):
     """Where the person types."""
 
     async def line(self, *, secret: bool = False) -> str | None:
-        """The next line that is typed from now on, None when there will be no more."""
+        """The next line typed from now on, None at the end of the input."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """One numbered choice. `words`: what it asks for when the line holds none, empty when it takes none."""
+class NumberedChoice:
+    """One numbered choice. `words` is the prompt for its text, empty where it takes none."""
 
     how: str
     label: str
@@ -49,15 +49,15 @@ class Choice:
 
 
 _QUESTION: Final = (
-    Choice("resolved", "done"),
-    Choice("answered", "an answer", "your answer", needs_words=True),
-    Choice("declined", "cannot", "why"),
-    Choice("stopped", "stop the run"),
+    NumberedChoice("resolved", "done"),
+    NumberedChoice("answered", "an answer", "your answer", needs_words=True),
+    NumberedChoice("declined", "cannot", "why"),
+    NumberedChoice("stopped", "stop the run"),
 )
 
 
 class Prompter:
-    """A listener that asks the person, one thing at a time, in the order in which they came up."""
+    """A listener that asks the person, one question at a time, in order."""
 
     def __init__(self, session: Answerable, out: Out, terminal: Terminal) -> None:
         self._session, self._out, self._terminal = session, out, terminal
@@ -74,7 +74,7 @@ class Prompter:
         self._next()
 
     def close(self) -> None:
-        """Ask nothing any more."""
+        """Stop asking."""
         self._open.clear()
         if self._asking:
             self._asking[1].cancel()
@@ -94,7 +94,7 @@ class Prompter:
         choices = _QUESTION if isinstance(event, ev.HumanRequested) else _approval(event)
         secret = isinstance(event, ev.HumanRequested) and event.secret
         for number, choice in enumerate(choices, 1):
-            self._out.line(f"  {number}  {choice.label}" if choice else f"  {number}  (not for this one)")
+            self._out.line(f"  {number}  {choice.label}" if choice else f"  {number}  (not available)")
         choice, words = await self._chosen(choices, secret)
         self._open.pop(event.id, None)
         if isinstance(event, ev.HumanRequested):
@@ -102,8 +102,10 @@ class Prompter:
         else:
             self._session.approve(event.id, choice.how, words)
 
-    async def _chosen(self, choices: tuple[Choice | None, ...], secret: bool) -> tuple[Choice, str]:
-        """The first line that is a choice; the end of the input means the choice that allows least."""
+    async def _chosen(
+        self, choices: tuple[NumberedChoice | None, ...], secret: bool
+    ) -> tuple[NumberedChoice, str]:
+        """The first line that is a choice; at the end of the input, the choice that allows least."""
         while True:
             self._out.line(f"type 1 to {len(choices)}:")
             line = await self._terminal.line()
@@ -121,22 +123,22 @@ class Prompter:
                 return choice, words
 
 
-def _approval(event: ev.ApprovalRequested) -> tuple[Choice | None, ...]:
+def _approval(event: ev.ApprovalRequested) -> tuple[NumberedChoice | None, ...]:
     session = (
-        Choice("session", f"always in this session: {one_line(reveal(event.pattern), 2_000)}")
+        NumberedChoice("session", f"always in this session: {one_line(reveal(event.pattern), 2_000)}")
         if event.pattern
         else None
     )
     return (
-        Choice("once", "allow once"),
+        NumberedChoice("once", "allow once"),
         session,
-        Choice("deny", "deny"),
-        Choice("deny", "deny, with a word to the model", "the word", needs_words=True),
+        NumberedChoice("deny", "deny"),
+        NumberedChoice("deny", "deny and say why", "why", needs_words=True),
     )
 
 
-class Typed:
-    """Lines typed on the terminal behind `stdin`, read without holding the event loop up."""
+class TypedLines:
+    """Lines typed on the terminal behind `stdin`, read without blocking the event loop."""
 
     def __init__(self) -> None:
         self._fd = sys.stdin.fileno()
@@ -166,7 +168,7 @@ class Typed:
 
 @contextmanager
 def _fresh(fd: int, secret: bool) -> Iterator[None]:
-    """Forget what was typed before; with `secret`, show nothing of what is typed now."""
+    """Discard what was typed before; with `secret`, do not echo what is typed now."""
     try:
         import termios
     except ImportError:  # not a Unix terminal

@@ -1,4 +1,4 @@
-"""What streams in, made fit for lines: text in whole lines, thinking as a few words."""
+"""Streamed text for line output: whole lines of text, and thinking as a few words."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from handrail_tui.view.text import Cleaner, plural, seconds
 
 
-class Thinking:
-    """Thoughts of a reply, folded to a few words."""
+class ThinkingSummary:
+    """The thinking of a reply, in a few words."""
 
     def __init__(self) -> None:
         self.seen = False
@@ -20,15 +20,15 @@ class Thinking:
             self.seen, self._from = True, at
         self._chars, self._to = self._chars + len(text), at
 
-    def fold(self) -> str:
-        """`thought for 2.1 s, 812 characters`, once; empty when there is nothing new."""
+    def take(self) -> str:
+        """`thought for 2.1 s, 812 characters`, once; empty when nothing new came."""
         chars, self._chars = self._chars, 0
         took = f" for {seconds(self._to - self._from)}" if self._to > self._from else ""
         return f"thought{took}, {plural(chars, 'character')}" if chars else ""
 
 
 class WholeLines:
-    """Text that comes in pieces and goes out in whole, clean lines."""
+    """Text that comes in pieces, passed on in whole, clean lines."""
 
     def __init__(self, line: Callable[[str], None]) -> None:
         self._line = line

@@ -1,15 +1,14 @@
-"""Changes: the files that the run touched, the whole diff of each, and taking a turn back."""
+"""Changes: the files that the run touched, the whole diff of each, and undo of a turn."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import Final
 
 from textual import on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -17,65 +16,32 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from handrail.errors import ConfigError
-from handrail.events import RunStarted
-from handrail.session.changes import FileChange, changes, of_turn, undo
+from handrail.session.changes import FileChange, of_turn
+from handrail_tui.controller.changes import RunChanges
 from handrail_tui.view.text import clean_for_terminal, one_line, plural
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.cards import diff
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.question import Question
 from handrail_tui.widgets.transcript_rows import styled
 
-if TYPE_CHECKING:
-    from handrail_tui.screens.run import RunScreen
-
-_NONE: Final = "No file was changed by the tools for files; what commands did is not on record."
-
-
-def changes_of(screen: RunScreen) -> ChangesScreen:
-    """The changes of the run on `screen`. They can be undone while nothing runs, and the journal says so."""
-    session = screen.session
-    folders = [event.cwd for event in screen.on_files if isinstance(event, RunStarted)]
-    found = changes(screen.on_files)
-
-    def take_back(undone: Sequence[FileChange], later: Sequence[FileChange]) -> list[str]:
-        return undo(undone, later, Path(folders[-1]), session.clock)
-
-    def taken(turn: int, paths: Sequence[str]) -> None:
-        session.notice(f"the person took back what turn {turn} changed: {', '.join(paths)}")
-
-    if not screen.acts:
-        why_not = "This is what happened; handrail changes --undo takes a turn back."
-    else:
-        why_not = "Stop the run first: a tool may be writing these files now." if session.running else ""
-    return ChangesScreen(found, take_back, taken, why_not)
+_NONE: Final = "No files edited yet. Changes made by shell commands are not tracked."
 
 
 class ChangesScreen(ModalScreen[None]):
     """A list of files, and what was done to the marked one, turn by turn."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("u", "undo", "undo its last turn", id="changes.undo"),
-        Binding("pagedown", "detail('page_down')", "page down", show=False, id="changes.page_down"),
-        Binding("pageup", "detail('page_up')", "page up", show=False, id="changes.page_up"),
-        Binding("escape,ctrl+g,q", "dismiss", "back", id="changes.back"),
-    ]
+    BINDINGS = bindings("changes")
 
-    def __init__(
-        self,
-        found: Sequence[FileChange],
-        take_back: Callable[[Sequence[FileChange], Sequence[FileChange]], list[str]],
-        taken: Callable[[int, Sequence[str]], None],
-        why_not: str = "",
-    ) -> None:
-        """`take_back` undoes changes (blocking), `taken` hears of which turn and files. `why_not`: nothing can be."""
+    def __init__(self, changes: RunChanges) -> None:
         super().__init__()
-        self._found, self._take_back, self._taken, self._why_not = found, take_back, taken, why_not
-        self._paths = list(dict.fromkeys(change.path for change in found))
+        self._changes, self._found = changes, changes.found
+        self._paths = list(dict.fromkeys(change.path for change in self._found))
 
     def compose(self) -> ComposeResult:
         words = (
-            f"   {plural(len(self._paths), 'file')}; what commands did is not on record"
+            f"   {plural(len(self._paths), 'file')}; changes made by shell commands are not tracked"
             if self._paths
             else ""
         )
@@ -122,7 +88,7 @@ class ChangesScreen(ModalScreen[None]):
         detail.scroll_home(animate=False)
 
     def tell(self, words: str) -> None:
-        """What came of something."""
+        """The result of what was asked for."""
         self.query_one(".changes--note", Static).update(Content(clean_for_terminal(words)))
 
     def action_detail(self, what: str) -> None:
@@ -131,33 +97,35 @@ class ChangesScreen(ModalScreen[None]):
             getattr(detail, f"scroll_{what}")(animate=False)
 
     def action_undo(self) -> None:
-        """Take back the last turn that changed the marked file, after a question."""
+        """Undo the last turn that changed the marked file, after a question."""
         if not self._paths:
             return
-        if self._why_not:
-            self.tell(self._why_not)
+        if self._changes.why_not:
+            self.tell(self._changes.why_not)
             return
         marked = self.query_one(OptionList).highlighted or 0
         last = self._of(self._paths[marked])[-1]
         undone = [c for c in of_turn(self._found, last.turn) if c.run == last.run]
         if not undone:
-            self.tell(f"Turn {last.turn} of an earlier run is no longer the last of its number.")
+            self.tell(f"Turn {last.turn} belongs to an earlier run; it cannot be undone here.")
             return
         later = self._found[self._found.index(undone[-1]) + 1 :]
         files = ", ".join(dict.fromkeys(change.path for change in undone))
         self.query_one(Question).ask(
-            f"Take back what turn {last.turn} changed: {files}?",
-            {"y": "take it back"},
+            f"Undo what turn {last.turn} changed: {files}?",
+            {"y": "undo"},
             lambda key: self._carry_out(undone, later),
         )
 
     @work(exclusive=True)
     async def _carry_out(self, undone: Sequence[FileChange], later: Sequence[FileChange]) -> None:
         try:
-            paths = await asyncio.to_thread(self._take_back, undone, later)
+            paths = await asyncio.to_thread(self._changes.undo, undone, later)
         except (ConfigError, OSError) as error:
             self.tell(str(error))
             return
         turn = undone[0].turn
-        self._taken(turn, paths)
-        self.tell(f"Turn {turn} is undone: {', '.join(paths)}. The model is not told; say so when you go on.")
+        self._changes.record_undo(turn, paths)
+        self.tell(
+            f"Turn {turn} is undone: {', '.join(paths)}. The model does not know; tell it in your next message."
+        )

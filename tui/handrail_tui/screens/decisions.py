@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -16,9 +14,11 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from handrail.events import Ledger
-from handrail_tui.view.items import Entry
+from handrail_tui.view.items import DecisionItem
 from handrail_tui.view.state import ViewState
-from handrail_tui.widgets.decisions import clock_time, head
+from handrail_tui.view.text import clock_time
+from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.decisions import head
 from handrail_tui.widgets.transcript_items import TONES
 from handrail_tui.widgets.transcript_rows import styled
 
@@ -27,11 +27,7 @@ class DecisionsScreen(ModalScreen[None]):
     """A list of decisions, and all that is known of the one that is marked."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,ctrl+r,q", "dismiss", "back", id="decisions.back"),
-        Binding("pageup", "detail('page_up')", "page up", show=False, id="decisions.page_up"),
-        Binding("pagedown", "detail('page_down')", "page down", show=False, id="decisions.page_down"),
-    ]
+    BINDINGS = bindings("decisions")
 
     def __init__(self, view: ViewState) -> None:
         super().__init__()
@@ -39,12 +35,10 @@ class DecisionsScreen(ModalScreen[None]):
 
     def compose(self) -> ComposeResult:
         yield Static(
-            styled(("Decisions", "bold $accent"), ("   esc goes back", "$dim")), classes="decisions--head"
+            styled(("Decisions", "bold $accent"), ("   esc: back", "$dim")), classes="decisions--head"
         )
         if not self._entries:
-            yield Static(
-                styled(("Nothing has been decided yet but to go on.", "$dim")), classes="decisions--none"
-            )
+            yield Static(styled(("No decisions yet.", "$dim")), classes="decisions--none")
             return
         with Horizontal(classes="decisions--body"):
             yield OptionList(*(Option(head(entry)) for entry in self._entries), classes="decisions--list")
@@ -69,7 +63,7 @@ class DecisionsScreen(ModalScreen[None]):
         getattr(self.query_one(VerticalScroll), f"scroll_{what}")(animate=False)
 
 
-def detail_of(entry: Entry) -> Content:
+def detail_of(entry: DecisionItem) -> Content:
     """All that is known of one decision."""
     turn = f"turn {entry.turn}   " if entry.turn else ""
     parts = [
@@ -85,7 +79,7 @@ def detail_of(entry: Entry) -> Content:
         parts.append(_title("evidence"))
         parts += [styled((name.ljust(width), "$dim"), f"  {value}") for name, value in entry.evidence]
     if entry.before is not None and entry.after is not None:
-        parts += [_title("ledger, before and after"), *_ledger(entry.before, entry.after)]
+        parts += [_title("allowance used, before and after"), *_ledger(entry.before, entry.after)]
     if entry.checkpoint:
         parts += [_title("checkpoint, as the model sees it"), Content.styled(entry.checkpoint, "$dim")]
     return Content("\n").join(parts)
@@ -109,4 +103,4 @@ def _ledger(before: Ledger, after: Ledger) -> list[Content]:
                     (f"{now}", "bold" if was != now else "$dim"),
                 )
             )
-    return lines or [styled(("nothing spent", "$dim"))]
+    return lines or [styled(("nothing used", "$dim"))]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.reactive import reactive
@@ -19,31 +17,25 @@ from textual.widgets.option_list import Option
 
 from handrail import scenario
 from handrail.errors import ConfigError
-from handrail_tui import navigation
-from handrail_tui.view.text import clean_for_terminal, one_line, plural
+from handrail_tui.controller.destinations import OpenDemo
+from handrail_tui.screens.navigate import Navigate
+from handrail_tui.view.text import clean_for_terminal, count, one_line
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.transcript_rows import styled
-
-if TYPE_CHECKING:
-    from handrail_tui.program import Program
 
 _SPEEDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 
 class _Titles(OptionList):
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "select", "play", id="demos.play")]
+    BINDINGS = bindings("demos.list")
 
 
 class DemosScreen(Screen[None]):
     """A list of demos, and what the marked one shows. They are read once, and left out when they are broken."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("plus,right", "speed(1)", "faster", id="demos.faster", key_display="+"),
-        Binding("minus,left", "speed(-1)", "slower", id="demos.slower", key_display="-"),
-        Binding("escape,q", "back", "back", id="demos.back"),
-        Binding("ctrl+q,ctrl+c", "quit", "quit", show=False, id="demos.quit"),
-    ]
+    BINDINGS = bindings("demos")
 
     speed: reactive[float] = reactive(1.0, init=False)
     """How many times as fast a demo plays."""
@@ -78,7 +70,7 @@ class DemosScreen(Screen[None]):
         self.set_class(self.app.size.width < 90, "-narrow")
 
     def watch_speed(self) -> None:
-        pace = f"{self.speed:g} times as fast" if self.speed != 1 else "as it was written"
+        pace = f"{self.speed:g} times as fast" if self.speed != 1 else "at normal speed"
         words = styled(("handrail", "bold $accent"), ("  demos", "$foreground"), (f"   plays {pace}", "$dim"))
         self.query_one("#demos--head", Static).update(words)
 
@@ -101,8 +93,7 @@ class DemosScreen(Screen[None]):
         index = self.query_one(OptionList).highlighted
         if index is not None:
             self.tell("")
-            make = partial(navigation.a_demo, self._found[index].path, self.speed)
-            cast("Program", self.app).open(make, self.tell)
+            self.post_message(Navigate(OpenDemo(self._found[index].path, self.speed), self.tell))
 
     def action_speed(self, by: int) -> None:
         """The next faster or slower pace."""
@@ -111,7 +102,7 @@ class DemosScreen(Screen[None]):
             self.speed = faster[0] if by > 0 else faster[-1]
 
     def action_back(self) -> None:
-        """To where one came from; out of the program when it was from nowhere."""
+        """Back to the screen before; without one, quit."""
         if len(self.app.screen_stack) > 1:
             self.dismiss(None)
         else:
@@ -139,7 +130,7 @@ def _shows(demo: scenario.Scenario) -> Content:
         Content(clean_for_terminal(demo.about).strip()),
         Content(""),
         styled(("you ask  ", "$faint"), (one_line(demo.prompt, 300), "$person")),
-        styled(("it takes ", "$faint"), (plural(len(demo.replies), "reply", "replies"), "$dim")),
-        styled(("from     ", "$faint"), (demo.path.name, "$dim")),
+        styled(("replies  ", "$faint"), (count(len(demo.replies)), "$dim")),
+        styled(("file     ", "$faint"), (demo.path.name, "$dim")),
     ]
     return Content("\n").join(parts)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding, Binding, BindingType
+from textual.binding import ActiveBinding
 from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from handrail_tui.controller.slash_commands import BY_NAME
+from handrail_tui.controller.actions import SLASH
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.footer import KEY_NAMES
 from handrail_tui.widgets.transcript_rows import styled
 
 _NAMES = KEY_NAMES | {"pageup": "page up", "pagedown": "page down"}
 _COLUMN = 34
-_SHELL = "run in the folder of the run, shown here; the model does not see it"
+_SHELL = "runs in the folder of the run; the model does not see it"
 _TITLES = {
     "run": "Run",
     "composer": "Composer",
@@ -30,14 +30,12 @@ _TITLES = {
 
 
 class HelpScreen(ModalScreen[None]):
-    """SessionSpec from bindings, so that it tells what a person's own keys are."""
+    """Made from bindings, so that it shows a person's own keys."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q,f1,question_mark", "dismiss", "back", id="help.back")
-    ]
+    BINDINGS = bindings("help")
 
-    def __init__(self, bindings: list[ActiveBinding], commands: Sequence[str] = tuple(BY_NAME)) -> None:
+    def __init__(self, bindings: list[ActiveBinding], commands: Sequence[str] = tuple(SLASH)) -> None:
         """`commands` are those that work there."""
         super().__init__()
         self._active, self._commands = bindings, commands
@@ -62,7 +60,7 @@ def help_text(bindings: list[ActiveBinding], commands: Sequence[str]) -> Content
         for key in (_NAMES.get(binding.key, binding.key), binding.key_display):
             if key and key not in keys:
                 keys.append(key)
-    lines = [styled(("Keys", "bold $accent"), ("   of what has the keyboard now; esc goes back", "$dim"))]
+    lines = [styled(("Keys", "bold $accent"), ("   of what has focus; esc: back", "$dim"))]
     for title, rows in groups.items():
         lines += [Content(""), styled((_TITLES.get(title, title.capitalize()), "bold"))]
         for keys, words in rows.values():
@@ -72,9 +70,9 @@ def help_text(bindings: list[ActiveBinding], commands: Sequence[str]) -> Content
         styled(("Commands", "bold $accent"), ("   typed in the composer", "$dim")),
         Content(""),
     ]
-    for command in (BY_NAME[name] for name in commands):
-        name = f"/{command.name} {command.argument}".ljust(_COLUMN)
+    for command in (SLASH[name] for name in commands):
+        name = f"/{command.slash} {command.argument}".ljust(_COLUMN)
         lines.append(styled("  ", (name, "$accent"), (command.help, "$dim")))
-    if len(commands) == len(BY_NAME):
-        lines.append(styled("  ", ("! a shell line".ljust(_COLUMN), "$accent"), (_SHELL, "$dim")))
+    if len(commands) == len(SLASH):
+        lines.append(styled("  ", ("! a shell command".ljust(_COLUMN), "$accent"), (_SHELL, "$dim")))
     return Content("\n").join(lines)

@@ -1,18 +1,16 @@
-"""Home: the sessions that are kept, those that need a person first, and a composer that begins a new run.
+"""Home: the stored sessions, those that need a person first, and a composer that starts a new run.
 
-Nothing is gone on with by itself (rule U7): enter does it.
+Nothing is resumed by itself (rule U7): enter does it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import Final
 
 from textual import events, on, work
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
@@ -22,37 +20,38 @@ from handrail.errors import ConfigError
 from handrail.session.store import Store
 from handrail.session.summary import SessionSummary
 from handrail.toml import short_path
-from handrail_tui import navigation
-from handrail_tui.controller import home_actions
-from handrail_tui.program import OpenScreen
-from handrail_tui.screens.help import HelpScreen
-from handrail_tui.sessions.prepare import NO_MODEL
+from handrail_tui.controller import stored_sessions
+from handrail_tui.controller.actions import HOME_SLASH
+from handrail_tui.controller.destinations import (
+    Destination,
+    OpenDemos,
+    OpenHelp,
+    OpenReplay,
+    OpenRun,
+    OpenStored,
+    OpenThemes,
+    OpenToRead,
+)
+from handrail_tui.screens.navigate import Navigate
+from handrail_tui.sessions.model import NO_MODEL
 from handrail_tui.view import listing
-from handrail_tui.view.text import clean_for_terminal, money, one_line, plural
+from handrail_tui.view.text import clean_for_terminal, local_time, money, one_line, plural
+from handrail_tui.widgets import theming
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.composer import Composer
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.question import Question
 from handrail_tui.widgets.session_list import SessionList
 from handrail_tui.widgets.transcript_rows import beside, styled
 
-if TYPE_CHECKING:
-    from handrail_tui.program import Program
-
 _LOOK_AGAIN_S: Final = 10.0
-_COMMANDS: Final = ("model", "theme", "help", "quit")
 
 
 class HomeScreen(Screen[None]):
     """Where a person starts."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+p", "palette", "palette", show=False, id="home.palette"),
-        Binding("f1,question_mark", "help", "help", id="home.help", key_display="?"),
-        Binding("escape", "back", "to the list", id="home.back"),
-        Binding("ctrl+q", "quit", "quit", id="home.quit"),
-        Binding("ctrl+c", "quit", "quit", show=False, id="home.interrupt"),
-    ]
+    BINDINGS = bindings("home")
 
     def __init__(
         self,
@@ -80,7 +79,7 @@ class HomeScreen(Screen[None]):
         yield Static(id="home--detail")
         yield Question()
         yield Static(id="home--note")
-        yield Composer(self._folder, lone={"question_mark": "screen.help"}, commands=_COMMANDS)
+        yield Composer(self._folder, lone={"question_mark": "screen.help"}, commands=HOME_SLASH)
         yield KeyLine(self)
 
     def on_mount(self) -> None:
@@ -123,7 +122,7 @@ class HomeScreen(Screen[None]):
         self.sessions.show(found, self._clock.now())
         self._refresh()
         if self._arrived:
-            # Where one goes on from here: the list, or what is being typed.
+            # Focus what is used next: the list, or the text that is being typed.
             types = not found or bool(self.composer.text)
             (self.composer.input if types else self.sessions).focus()
             self._arrived = False
@@ -144,7 +143,7 @@ class HomeScreen(Screen[None]):
         width = max(20, self.app.size.width - 4)
         model = "" if not self._ready else one_line(self.model or "no model is set up", 60)
         folder = one_line(short_path(self._folder), 60)
-        left = styled(("handrail", "bold $accent"), (f"  new runs work in {folder}", "$dim"))
+        left = styled(("handrail", "bold $accent"), (f"  folder {folder}", "$dim"))
         self.query_one("#home--head", Static).update(beside(left, styled((model, "$foreground")), width))
 
     @on(OptionList.OptionHighlighted)
@@ -156,7 +155,7 @@ class HomeScreen(Screen[None]):
         detail = self.query_one("#home--detail", Static)
         marked = self.sessions.marked
         if marked is None:
-            words = "nothing kept is like that" if self._sessions else ""
+            words = "no match" if self._sessions else ""
             detail.update(styled((words, "$dim")))
             return
         detail.update(_told(marked, self._clock.now()))
@@ -174,13 +173,13 @@ class HomeScreen(Screen[None]):
 
     # Opening ------------------------------------------------------------------------------------------------
 
-    def _open(self, make: Callable[[], OpenScreen], refused: Callable[[str], None] | None = None) -> None:
+    def _open(self, destination: Destination, refused: Callable[[str], None] | None = None) -> None:
         self.tell("")
-        cast("Program", self.app).open(make, refused or self.tell, self._take_back)
+        self.post_message(Navigate(destination, refused or self.tell, self._take_back))
 
     def _take_back(self, text: str) -> None:
         """What was typed in a run and not sent there."""
-        self.composer.give_back(text, "not sent in the run; enter begins a new one with it")
+        self.composer.give_back(text, "not sent in the run; enter starts a new run with it")
 
     @on(OptionList.OptionSelected)
     def _go_on(self, event: OptionList.OptionSelected) -> None:
@@ -188,23 +187,22 @@ class HomeScreen(Screen[None]):
         if (marked := self.sessions.marked) is None:
             return
         if marked.running:
-            note = f"Another program runs it now. What it has done so far; {listing.next_step(marked)} reaches it."
-            self._open(partial(navigation.to_read, marked.id, note))
+            note = f"Running in another terminal; shown as far as it is. To control it: {listing.next_step(marked)}"
+            self._open(OpenToRead(marked.id, note))
         elif marked.outcome in ("completed", "submitted"):
-            self._open(partial(navigation.done, marked.id))
+            self._open(OpenStored(marked.id, or_read=True))
         else:
-            self._open(partial(navigation.stored, marked.id))
+            self._open(OpenStored(marked.id))
 
     @on(Composer.Submitted)
     def _submitted(self, event: Composer.Submitted) -> None:
         event.stop()
-        make = partial(navigation.new_run, event.text, self._folder, self.model)
-        self._open(make, event.refuse)
+        self._open(OpenRun(event.text, self._folder, self.model), event.refuse)
 
     @on(Composer.Shell)
     def _shell(self, event: Composer.Shell) -> None:
         event.stop()
-        self.composer.give_back("!" + event.command, "Shell lines belong to a run; begin one first.")
+        self.composer.give_back("!" + event.command, "Shell commands need a run; start one first.")
 
     @on(Composer.Command)
     def _command(self, event: Composer.Command) -> None:
@@ -214,15 +212,17 @@ class HomeScreen(Screen[None]):
                 self.action_help()
             case "quit":
                 self.action_quit()
+            case "theme" if event.args:
+                self.composer.note(theming.use(self.app, event.args))
             case "theme":
-                self.app.search_themes()
+                self.post_message(Navigate(OpenThemes()))
             case "model" if event.args:
                 self.model = event.args
                 self._refresh()
             case "model":
-                self.composer.note("/model provider/name asks that one in the next run")
+                self.composer.note("/model provider/name: use this model for the next run")
             case name:
-                self.composer.note(f"/{name} belongs to a run; begin one, or go on with one.")
+                self.composer.note(f"/{name} needs a run; start or open one first.")
 
     # Actions ------------------------------------------------------------------------------------------------
 
@@ -238,9 +238,7 @@ class HomeScreen(Screen[None]):
 
     def action_demos(self) -> None:
         """The demo gallery."""
-        from handrail_tui.screens.demos import DemosScreen
-
-        self.app.push_screen(DemosScreen(self._demos()))
+        self.post_message(Navigate(OpenDemos(self._demos())))
 
     def action_filter(self) -> None:
         """Narrow the list as one types."""
@@ -276,12 +274,12 @@ class HomeScreen(Screen[None]):
     def action_replay(self) -> None:
         """Watch again what happened in the marked one."""
         if marked := self.sessions.marked:
-            self._open(partial(navigation.replayed, marked.id))
+            self._open(OpenReplay(marked.id))
 
     def action_fork(self) -> None:
         """A new session that begins as the marked one did."""
         if marked := self.sessions.marked:
-            self._carry_out(lambda: home_actions.fork(self._store, marked, self._clock))
+            self._carry_out(lambda: stored_sessions.fork(self._store, marked, self._clock))
 
     def action_export(self) -> None:
         """Write the marked one to a file in the folder."""
@@ -292,20 +290,20 @@ class HomeScreen(Screen[None]):
                 words,
                 answers,
                 lambda key: self._carry_out(
-                    lambda: home_actions.export(
+                    lambda: stored_sessions.export(
                         self._store, marked.id, "md" if key == "m" else "jsonl", self._folder
                     )
                 ),
             )
 
     def action_delete(self) -> None:
-        """Remove the marked one for good, after a question."""
+        """Delete the marked session, after a question."""
         if marked := self.sessions.marked:
-            words = f"Remove {_named(marked)} for good? Files that it changed stay."
+            words = f"Delete {_named(marked)}? Files that it changed stay."
             self.query_one(Question).ask(
                 words,
-                {"y": "remove it"},
-                lambda key: self._carry_out(lambda: home_actions.delete(self._store, marked)),
+                {"y": "delete"},
+                lambda key: self._carry_out(lambda: stored_sessions.delete(self._store, marked)),
             )
 
     @work(thread=True, group="home-act")
@@ -323,7 +321,7 @@ class HomeScreen(Screen[None]):
 
     def action_help(self) -> None:
         """The keys of what has focus, and the commands."""
-        self.app.push_screen(HelpScreen(list(self.active_bindings.values()), _COMMANDS))
+        self.post_message(Navigate(OpenHelp(HOME_SLASH)))
 
     def action_quit(self) -> None:
         """Leave."""
@@ -333,10 +331,10 @@ class HomeScreen(Screen[None]):
 def _begin(model: str | None) -> Content:
     """What to do where nothing is kept yet."""
     lines = [
-        styled(("Nothing has run here yet.", "bold $foreground")),
+        styled(("No sessions yet.", "bold $foreground")),
         Content(""),
-        styled("Type what is to be done, and enter begins a run."),
-        styled(("d", "bold $accent"), " plays a demo: no key, no network."),
+        styled("Describe a task; enter starts a run."),
+        styled(("d", "bold $accent"), " plays a demo; no key or network needed."),
     ]
     if model is None:
         lines += [Content(""), styled((NO_MODEL[0].upper() + NO_MODEL[1:], "$waiting"))]
@@ -349,15 +347,15 @@ def _named(summary: SessionSummary) -> str:
 
 def _told(summary: SessionSummary, now: float) -> Content:
     """All that the list knows of a session."""
-    facts = [
+    details = [
         summary.id,
         one_line(summary.model, 60),
         one_line(short_path(Path(summary.cwd)), 60) if summary.cwd else "",
-        f"began {listing.clock_time(summary.started, now)}",
+        f"started {local_time(summary.started, now, seconds=False)}",
         plural(summary.turns, "turn") if summary.turns else "",
         money(summary.cost) if summary.cost else "",
     ]
     first = styled((one_line(summary.title, 200) or "(no prompt)", "bold $foreground"))
     if summary.needs:
         first = styled(("asks: ", "$needs-you"), (one_line(summary.needs, 300), "$foreground"))
-    return first + "\n" + styled(("  ·  ".join(fact for fact in facts if fact), "$dim"))
+    return first + "\n" + styled(("  ·  ".join(detail for detail in details if detail), "$dim"))

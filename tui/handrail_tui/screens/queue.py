@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import OptionList, Static, TextArea
@@ -16,37 +15,27 @@ from handrail.events import QueuedMessage
 from handrail.session.protocol import SessionProtocol
 from handrail_tui.view.state import ViewState
 from handrail_tui.view.text import one_line
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.footer import KeyLine
 from handrail_tui.widgets.transcript_rows import styled
 
 _LOOK_S: Final = 0.25
-_LANES: Final = {"steer": "before the next request", "then": "when the run would end"}
+_LANES: Final = {"steer": "before the next request", "then": "after this task"}
 
 
-class _Messages(OptionList):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,e", "screen.edit", "edit", id="queue.edit", key_display="enter"),
-        Binding("ctrl+up,K", "screen.move(-1)", "earlier", id="queue.earlier", key_display="ctrl+↑"),
-        Binding("ctrl+down,J", "screen.move(1)", "later", id="queue.later", key_display="ctrl+↓"),
-        Binding("delete,x", "screen.withdraw", "withdraw", id="queue.withdraw", key_display="x"),
-    ]
+class _MessageList(OptionList):
+    BINDINGS = bindings("queue.list")
 
 
-class _Words(TextArea):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "screen.save", "keep", id="queue.save", priority=True),
-        Binding(
-            "ctrl+j,shift+enter", "screen.new_line", "new line", id="queue.new_line", key_display="ctrl+j"
-        ),
-        Binding("escape", "screen.leave", "as it was", id="queue.cancel"),
-    ]
+class _MessageText(TextArea):
+    BINDINGS = bindings("queue.text")
 
 
 class QueueScreen(ModalScreen[str | None]):
     """Shows the queue as it is now. Ends with words that came back: they were delivered, or withdrawn."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", "back", id="queue.back")]
+    BINDINGS = bindings("queue")
 
     def __init__(self, session: SessionProtocol, view: ViewState) -> None:
         super().__init__()
@@ -58,9 +47,9 @@ class QueueScreen(ModalScreen[str | None]):
         yield Static(
             styled(("Queue", "bold $accent"), ("   in the order of delivery", "$dim")), classes="queue--head"
         )
-        yield Static(styled(("Nothing waits to be delivered.", "$dim")), classes="queue--none")
-        yield _Messages(classes="queue--list")
-        yield _Words(soft_wrap=True, show_line_numbers=False, compact=True, classes="queue--words")
+        yield Static(styled(("The queue is empty.", "$dim")), classes="queue--none")
+        yield _MessageList(classes="queue--list")
+        yield _MessageText(soft_wrap=True, show_line_numbers=False, compact=True, classes="queue--words")
         yield Static(classes="queue--note")
         yield KeyLine(self)
 
@@ -71,12 +60,12 @@ class QueueScreen(ModalScreen[str | None]):
         self.set_interval(_LOOK_S, self._look)
 
     @property
-    def _list(self) -> _Messages:
-        return self.query_one(_Messages)
+    def _list(self) -> _MessageList:
+        return self.query_one(_MessageList)
 
     @property
-    def _words(self) -> _Words:
-        return self.query_one(_Words)
+    def _words(self) -> _MessageText:
+        return self.query_one(_MessageText)
 
     @property
     def _marked(self) -> QueuedMessage | None:
@@ -127,7 +116,7 @@ class QueueScreen(ModalScreen[str | None]):
         if edited.id not in [message.id for _, message in self._messages]:
             self.dismiss(words)
         elif not words.strip():
-            self.tell("A message without words is withdrawn with x.")
+            self.tell("The message is empty. To withdraw it, press x.")
         else:
             self._session.edit_queued(edited.id, words)
             self._look()

@@ -1,7 +1,6 @@
 """The run screen: a session on a terminal.
 
-It folds the session's events into a view, lets widgets draw from it, and turns what a person does into commands
-to the session. It holds no truth of its own.
+Widgets, and a thin binding to the controller: events in, drawing out, keys and messages on to `RunController`.
 """
 
 from __future__ import annotations
@@ -12,23 +11,23 @@ from typing import Any, ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.reactive import reactive
+from textual.screen import Screen
 from textual.widgets import Static
 
-from handrail.events import Event, QueueChanged, RunEnded, RunStarted, ToolFinished
+from handrail.events import Event, RunEnded, RunStarted
 from handrail.providers.base import Provider
 from handrail.session.protocol import SessionProtocol
-from handrail_tui.controller.actions import RunActions
-from handrail_tui.controller.attention import Attention, attention_of
-from handrail_tui.controller.choices import apply_choice
-from handrail_tui.controller.commands import run_command
-from handrail_tui.controller.shell import ShellLines
-from handrail_tui.controller.subjects import facts, needs, subjects
-from handrail_tui.view.items import Item
-from handrail_tui.view.state import Change, ViewState
-from handrail_tui.widgets.cards.chosen import Choice
+from handrail_tui.controller.attention import Attention
+from handrail_tui.controller.destinations import Destination
+from handrail_tui.controller.run import RunController
+from handrail_tui.screens._terminal import attention_of
+from handrail_tui.screens.navigate import Navigate
+from handrail_tui.view.items import TranscriptItem
+from handrail_tui.view.state import ViewChange, ViewState
+from handrail_tui.widgets import theming
+from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.cards.base import Card
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
@@ -37,46 +36,27 @@ from handrail_tui.widgets.header import RunHeader
 from handrail_tui.widgets.reply import warm_up
 from handrail_tui.widgets.search_bar import SearchBar
 from handrail_tui.widgets.status import StatusColumn, StatusLine
-from handrail_tui.widgets.throttle import Painter
+from handrail_tui.widgets.throttle import Throttle
 from handrail_tui.widgets.transcript import Transcript
 from handrail_tui.widgets.transcript_rows import styled
 
 _TICK_S: Final = 0.25
-_TWICE_S: Final = 3.0
 _WARM_UP_S: Final = 0.5
 _WIDE: Final = 100
 _NARROW: Final = 60
 
 
-class RunScreen(RunActions):
-    """A run, from its prompt to its outcome, and the next one after it."""
+class RunScreen(Screen[None]):
+    """A run, from its prompt to its outcome, and the next one after it. It is the `RunDisplay` of its controller."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "stop", "stop", id="run.stop"),
-        Binding("ctrl+p", "palette", "palette", id="run.palette"),
-        Binding("ctrl+r", "decisions", "decisions", id="run.decisions"),
-        Binding("ctrl+t", "thinking", "thinking", id="run.thinking"),
-        Binding("f1", "help", "help", id="run.help", key_display="?"),
-        Binding("ctrl+q", "quit", "quit", id="run.quit"),
-        Binding("ctrl+o", "sessions", "back", id="run.sessions"),
-        Binding("ctrl+g", "changes", "changes", id="run.changes"),
-        Binding("ctrl+f", "search", "find", id="run.search", priority=True),
-        Binding("ctrl+c", "interrupt", "stop, then quit", show=False, id="run.interrupt"),
-        Binding("pageup", "transcript('page', -1)", "page up", show=False, id="run.page_up"),
-        Binding("pagedown", "transcript('page', 1)", "page down", show=False, id="run.page_down"),
-        Binding("home,ctrl+home", "transcript('top')", "beginning", show=False, id="run.top"),
-        Binding("end,ctrl+end", "transcript('follow')", "end, and follow it", show=False, id="run.follow"),
-    ]
+    BINDINGS = bindings("run")
 
-    acts: ClassVar[bool] = True
-    """Whether this is a session that goes on, and no tale of one."""
+    READ_ONLY: ClassVar[bool] = False
+    """Whether this shows a past run, and no choice changes it."""
 
     FIRST_KEYS: ClassVar[str] = "run."
-    """How the ids of those keys begin that the last line shows first."""
-
-    stopping: reactive[bool] = reactive(False)
-    """A stop was asked for and the run has not ended yet: the key is answered at once (rule L9)."""
+    """The prefix of the ids whose keys the footer shows first."""
 
     def __init__(
         self,
@@ -92,61 +72,66 @@ class RunScreen(RunActions):
     ) -> None:
         """`begin` starts the first run; without it the screen waits for a prompt. `past` stands above it.
 
-        `home` is shown as `~`, `journal` is where the session is kept, `make_provider` makes another model's
-        provider by its name. `returns`: there is a list of sessions to go back to.
+        `home` is shown as `~`. The others are the controller's.
         """
         super().__init__()
-        self.session, self.view = session, ViewState()
-        self.make_provider = make_provider
-        self.last: RunEnded | None = None
-        self.leaving = False
+        self.controller = RunController(
+            session,
+            self,
+            journal=journal,
+            make_provider=make_provider,
+            returns=returns,
+            read_only=self.READ_ONLY,
+        )
         self.unsent = ""
-        self.patient_since: float | None = None
-        self.on_files: list[Event] = []
-        """What of the story is about files: where they lie, and each diff."""
-        self.journal, self.returns = journal, returns
         self._begin, self._past, self._home = begin, past, home
-        self._going_back, self._asked = False, ""
         self._guard = guard or InputGuard()
-        self._touched: dict[Item, None] = {}
-        self._painter: Painter | None = None
+        self._touched: dict[TranscriptItem, None] = {}
+        self._throttle: Throttle | None = None
         self._attention: Attention | None = None
-        self._shell_lines = ShellLines(self)
         self._unlisten: Callable[[], None] = lambda: None
 
     def compose(self) -> ComposeResult:
-        clock = self.session.clock
-        yield RunHeader(self.view, self._home)
+        clock, view = self.session.clock, self.view
+        yield RunHeader(view, self._home)
         transcript = Transcript()
         with Horizontal(id="run--body"):
             yield transcript
-            yield StatusColumn(self.view, clock)
+            yield StatusColumn(view, clock)
         yield Static(id="run--more")
         yield SearchBar(transcript)
         yield CardHost(clock, self._guard)
-        yield StatusLine(self.view, clock)
-        yield Composer(Path.cwd(), self._guard, lone={"question_mark": "screen.help"})
-        yield RunFooter(self.view, self.footer_keys)
+        yield StatusLine(view, clock)
+        yield Composer(Path.cwd(), self._guard, lone={"question_mark": "screen.perform('help')"})
+        yield RunFooter(view, self.footer_keys)
 
     def on_mount(self) -> None:
         self.composer.attach(self.query_one(CardHost))
         self.composer.input.focus()
-        self._painter = Painter(self.paint)
+        self._throttle = Throttle(self.paint)
         self._attention = attention_of(self.app)
         self._unlisten = self.session.listen(self.on_session_event)
         self.set_interval(_TICK_S, self.tick)
         self.set_timer(_WARM_UP_S, warm_up)
         self.recall(self._past)
         if self._begin is not None:
-            self.drive(self._begin())
+            self.controller.drive(self._begin())
 
     async def on_unmount(self) -> None:
         self._unlisten()
-        await self._shell_lines.close()
-        if self._painter is not None:
-            self._painter.close()
+        await self.controller.close()
+        if self._throttle is not None:
+            self._throttle.close()
         if self._attention is not None:
             self._attention.close()
+
+    @property
+    def session(self) -> SessionProtocol:
+        return self.controller.session
+
+    @property
+    def view(self) -> ViewState:
+        return self.controller.view
 
     @property
     def composer(self) -> Composer:
@@ -156,66 +141,42 @@ class RunScreen(RunActions):
     def transcript(self) -> Transcript:
         return self.query_one(Transcript)
 
-    # Runs ---------------------------------------------------------------------------------------------------
-
-    def drive(self, run: Coroutine[Any, Any, RunEnded]) -> None:
-        """Carry a run in the background."""
-        self.run_worker(self._carry(run), name="run")
-
-    async def _carry(self, run: Coroutine[Any, Any, RunEnded]) -> None:
-        self.last = await run
-        self.stopping = False
-        if self.leaving:
-            self.leave()
-        self.tick()
-
-    def leave(self) -> None:
-        """Give the terminal back. What was typed and not sent is kept for the last line."""
-        if self.is_attached:
-            self.unsent = self.composer.text
-        if self._going_back:
-            self.dismiss(None)
-        else:
-            self.app.exit(self.last)
-
     # Events in ----------------------------------------------------------------------------------------------
 
     def on_session_event(self, event: Event) -> None:
         """Fold one event. Drawing comes later: a thousand deltas cost a thousand folds and a few paints."""
-        if self._fold(event).card:
+        change = self.controller.on_event(event)
+        self._touch(change)
+        if change.card:
             self.show_cards()
-        if isinstance(event, QueueChanged) and event.returned:
-            words = "\n\n".join(message.text for message in event.returned)
-            self.composer.give_back(words, "not delivered: it is yours again")
         if isinstance(event, RunStarted):
             self.transcript.has_output = self.view.header.has_output
             if event.cwd:
                 self.composer.look_in(Path(event.cwd))
-        if self._painter is not None:
-            self._painter.ask()
-
-    def _fold(self, event: Event) -> Change:
-        change = self.view.apply(event)
-        if change.item is not None:
-            self._touched[change.item] = None
-        if isinstance(event, RunStarted) or (isinstance(event, ToolFinished) and event.diff):
-            self.on_files.append(event)
-        return change
+        self._ask_to_paint()
 
     def recall(self, past: Iterable[Event]) -> None:
-        """Fold what happened before. Nothing of it is answered, and nothing is given back a second time."""
+        """Fold what happened before this screen."""
         for event in past:
-            self._fold(event)
+            self._touch(self.controller.fold(event))
         self.transcript.has_output = self.view.header.has_output
-        if self._painter is not None:
-            self._painter.ask()
+        self._ask_to_paint()
+
+    def _touch(self, change: ViewChange) -> None:
+        if change.item is not None:
+            self._touched[change.item] = None
+
+    def _ask_to_paint(self) -> None:
+        if self._throttle is not None:
+            self._throttle.ask()
 
     def forget(self) -> None:
-        """Empty the screen: the story is told again."""
-        self.view.clear()
-        self.on_files.clear()
+        """Empty the screen: the run will be told again."""
+        self.controller.clear()
         self._touched.clear()
         self.transcript.clear()
+
+    # Drawing ------------------------------------------------------------------------------------------------
 
     def paint(self) -> None:
         """Bring the widgets in line with the view."""
@@ -225,9 +186,9 @@ class RunScreen(RunActions):
             self.transcript.touch(item)
         self._touched.clear()
         self.transcript.paint(self.session.clock.now())
-        self.refresh_facts()
+        self.refresh_around()
 
-    def refresh_facts(self) -> None:
+    def refresh_around(self) -> None:
         """Draw again what stands around the transcript."""
         for widget in (RunHeader, StatusColumn, StatusLine, RunFooter):
             self.query_one(widget).refresh()
@@ -244,139 +205,18 @@ class RunScreen(RunActions):
         self.show_cards()
         self.paint()
 
-    def watch_stopping(self, stopping: bool) -> None:
-        for widget in self.query(StatusColumn):
-            widget.stopping = stopping
-        for line in self.query(StatusLine):
-            line.stopping = stopping
-        if self.is_attached:
-            self.refresh_facts()
-            self.refresh_bindings()
-
-    # Cards --------------------------------------------------------------------------------------------------
-
     def show_cards(self) -> None:
-        """Bring the card above the composer in line with what is open."""
-        now = self.session.clock.now()
-        open_now = subjects(self.view, now, self.patient_since)
-        self.query_one(CardHost).show(open_now, facts(self.view, self.journal))
+        """Bring the card above the composer in line with what is due."""
+        self.query_one(CardHost).show(self.controller.triggers(), self.controller.card_context())
         if self._attention is not None:
-            self._attention.show(needs(self.view))
-        waiting = self.view.phase in ("waiting", "needs-you", "approval")
-        self.composer.mode = "idle" if not self.session.running else "waiting" if waiting else "running"
+            self._attention.show(self.controller.needs())
+        self.composer.mode = self.controller.composer_mode
         self.refresh_bindings()
 
-    @on(Choice)
-    def _chosen(self, event: Choice) -> None:
-        event.stop()
-        apply_choice(self, event)
-        self.show_cards()
-
-    # Composer -----------------------------------------------------------------------------------------------
-
-    @on(Composer.Submitted)
-    def _submitted(self, event: Composer.Submitted) -> None:
-        event.stop()
-        if not self.session.running:
-            self.drive(self.session.run(event.text))
-        elif event.kind == "follow_up":
-            self.session.follow_up(event.text)
-        else:
-            self.session.steer(event.text)
-        self.transcript.action_follow()
-
-    @on(Composer.Command)
-    def _command(self, event: Composer.Command) -> None:
-        event.stop()
-        self.composer.note(run_command(self, event.name, event.args))
-
-    @on(Composer.Shell)
-    def _shell(self, event: Composer.Shell) -> None:
-        event.stop()
-        if not self._shell_lines.run(event.command):
-            self.composer.give_back("!" + event.command, "one shell line at a time; the last one still runs")
-
-    def on_key(self, event: events.Key) -> None:
-        """A letter typed while the transcript has the focus is meant for the composer."""
-        if self.focused is not self.transcript or self.composer.disabled:
-            return
-        if event.is_printable and event.character:
-            event.stop()
-            self.composer.input.focus()
-            self.composer.input.type_character(event.character)
-
-    # Actions ------------------------------------------------------------------------------------------------
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        if action == "stop":
-            return self.session.running and not self.stopping
-        return self.returns if action == "sessions" else True
-
-    def action_stop(self) -> None:
-        """Stop the run; what was said is kept, so is what stands in the composer."""
-        if self.session.running:
-            self.stopping = True
-            self.session.stop()
-
-    def action_interrupt(self) -> None:
-        """Copy what is selected; else stop a run; when there is none, or it is stopping, quit.
-
-        Unsent words are not thrown away at once.
-        """
-        if selected := self._selected():
-            self.app.copy_to_clipboard(selected)
-            self.clear_selection()
-        elif self.session.running and not self.stopping:
-            self.action_stop()
-        elif self.composer.text.strip() and not self.session.running and self._asked != "quit":
-            self._ask_twice("quit", "ctrl+c again quits; this was not sent yet")
-        else:
-            self.action_quit()
-
-    def _selected(self) -> str | None:
-        """The text that is marked with the mouse; Textual trips over some marks (its issue 6708)."""
-        try:
-            return self.get_selected_text()
-        except IndexError:
-            return None
-
-    def _ask_twice(self, what: str, words: str) -> None:
-        """Something that a slip of the finger should not do: the same key within a few seconds does it."""
-        self._asked = what
-        self.composer.note(words)
-        self.set_timer(_TWICE_S, self._stay)
-
-    def _stay(self) -> None:
-        self._asked = ""
-
-    def action_quit(self) -> None:
-        """Leave. A run is suspended and can be resumed (rule J7)."""
-        self._going_back = False
-        self.suspend_and_leave(None)
-
-    def action_sessions(self) -> None:
-        """Back to the list. A run is suspended for that."""
-        if self.session.running and self._asked != "sessions":
-            after = "is suspended and can be resumed" if self.journal else "ends"
-            self._ask_twice("sessions", f"again goes back; this run {after}")
-            return
-        self._going_back = True
-        self.suspend_and_leave(None)
-
-    def suspend_and_leave(self, signal: str | None) -> None:
-        """Suspend a run and leave as soon as it has ended; the second time, at once. A signal ends the program."""
-        self._going_back = self._going_back and signal is None
-        if not self.session.running or self.leaving:
-            self.leave()
-            return
-        self.leaving = True
-        self.composer.note("suspending …")
-        self.session.suspend(signal)
-
     def footer_keys(self) -> list[FooterKey]:
-        """The bindings that are shown, in the order in which they were declared."""
+        """The keys that the footer shows, in the order of the registry."""
         found: dict[str | None, FooterKey] = {}
-        idle = self.acts and not self.session.running
+        idle = not self.READ_ONLY and not self.session.running
         needed = {"run.help", "run.quit" if idle else "run.stop"}
         for active in self.active_bindings.values():
             binding = active.binding
@@ -385,8 +225,6 @@ class RunScreen(RunActions):
                 found.setdefault(binding.id, key)
         first = [keys for id, keys in found.items() if (id or "").startswith(self.FIRST_KEYS)]
         return first + [keys for keys in found.values() if keys not in first]
-
-    # Layout -------------------------------------------------------------------------------------------------
 
     def on_resize(self, event: events.Resize) -> None:
         folded = event.size.width < _WIDE
@@ -398,14 +236,126 @@ class RunScreen(RunActions):
         column.styles.width = width
         self.query_one(RunHeader).column = 0 if folded else width
 
+    # What a person does -------------------------------------------------------------------------------------
+
+    def action_perform(self, name: str) -> None:
+        """Carry out `run.NAME` of the registry."""
+        if words := self.controller.perform(name):
+            self.note(words)
+
+    def action_transcript(self, what: str, by: int = 0) -> None:
+        """Scroll the transcript, wherever the keyboard is."""
+        action = getattr(self.transcript, f"action_{what}")
+        action(by) if by else action()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action != "perform" or self.controller.enabled(str(parameters[0]))
+
+    @on(Card.Chose)
+    def _chose(self, event: Card.Chose) -> None:
+        event.stop()
+        self.controller.choose(event.choice)
+        self.show_cards()
+
+    @on(Composer.Submitted)
+    def _submitted(self, event: Composer.Submitted) -> None:
+        event.stop()
+        self.controller.submit(event.text, event.kind)
+        self.transcript.action_follow()
+
+    @on(Composer.Command)
+    def _command(self, event: Composer.Command) -> None:
+        event.stop()
+        self.controller.command(event.name, event.args)
+
+    @on(Composer.Shell)
+    def _shell(self, event: Composer.Shell) -> None:
+        event.stop()
+        self.controller.run_shell(event.command)
+
+    def on_key(self, event: events.Key) -> None:
+        """A letter typed while the transcript has the focus is meant for the composer."""
+        if self.focused is not self.transcript or self.composer.disabled:
+            return
+        if event.is_printable and event.character:
+            event.stop()
+            self.composer.input.focus()
+            self.composer.input.type_character(event.character)
+
     @on(Transcript.Moved)
     def _moved(self, event: Transcript.Moved) -> None:
         event.stop()
         more = self.query_one("#run--more", Static)
         words = f"↓ {event.below} new" if event.below else "↓"
-        more.update(styled(words, ("   end follows", "$dim")))
+        more.update(styled(words, ("   End: newest", "$dim")))
         more.set_class(not event.following, "-shown")
 
     @on(events.Click, "#run--more")
     def _clicked_more(self) -> None:
         self.transcript.action_follow()
+
+    # What the controller asks for (`RunDisplay`) ------------------------------------------------------------
+
+    @property
+    def draft(self) -> str:
+        return self.composer.text
+
+    def note(self, words: str) -> None:
+        if self.is_attached:
+            self.composer.note(words)
+
+    def give_back(self, text: str, why: str = "") -> None:
+        self.composer.give_back(text, why)
+
+    def focus_composer(self) -> None:
+        self.composer.input.focus()
+
+    def navigate(self, destination: Destination) -> None:
+        self.post_message(Navigate(destination, self.note, self.controller.returned))
+
+    def drive(self, run: Coroutine[Any, Any, None]) -> None:
+        self.run_worker(run, name="run")
+
+    def after(self, seconds: float, call: Callable[[], None]) -> None:
+        self.set_timer(seconds, call)
+
+    def refresh_state(self) -> None:
+        for column in self.query(StatusColumn):
+            column.stopping = self.controller.stopping
+        for line in self.query(StatusLine):
+            line.stopping = self.controller.stopping
+        self.tick()
+
+    def close_card(self) -> None:
+        self.query_one(CardHost).dismiss_card()
+
+    def copy_selection(self) -> bool:
+        try:
+            selected = self.get_selected_text()
+        except IndexError:  # Textual fails on some selections (its issue 6708)
+            selected = None
+        if selected:
+            self.app.copy_to_clipboard(selected)
+            self.clear_selection()
+        return bool(selected)
+
+    def show_palette(self) -> None:
+        self.app.action_command_palette()
+
+    def show_search(self) -> None:
+        self.query_one(SearchBar).open()
+
+    def toggle_thinking(self) -> None:
+        self.transcript.show_thinking(not self.transcript.thinking)
+
+    def use_theme(self, name: str) -> str:
+        return theming.use(self.app, name)
+
+    def leave(self, *, back: bool) -> None:
+        """What was typed and not sent is kept for the last line."""
+        if self.is_attached:
+            self.unsent = self.composer.text
+        if back:
+            self.dismiss(None)
+        else:
+            self.app.exit(self.controller.last)

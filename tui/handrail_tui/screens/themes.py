@@ -1,11 +1,10 @@
-"""Choosing a theme: each one is worn as soon as it is marked; esc takes the old one back."""
+"""Choosing a theme: each is shown as soon as it is marked; esc restores the old one."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from pathlib import Path
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
@@ -13,6 +12,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from handrail_tui.view.text import one_line
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.theming import Themes
 
 
@@ -41,40 +41,8 @@ def _sample() -> Content:
 class ThemesScreen(ModalScreen[str | None]):
     """The list of themes over the screen they change. Ends with the chosen name, None when nothing was chosen."""
 
-    DEFAULT_CSS = """
-    ThemesScreen {
-        align: center middle;
-        background: $background 40%;
-        #themes {
-            width: 76;
-            max-width: 100%;
-            height: auto;
-            max-height: 100%;
-            background: $panel;
-            border-left: outer $accent;
-            padding: 1 2;
-        }
-        #themes--lists { height: auto; }
-        OptionList {
-            width: 26;
-            height: auto;
-            max-height: 12;
-            border: none;
-            padding: 0;
-            background: $panel;
-            color: $dim;
-            &:focus { background-tint: $panel 0%; }
-            & > .option-list--option-highlighted { background: $raised; color: $foreground; text-style: bold; }
-        }
-        #themes--sample { width: 1fr; padding: 0 2; background: $background; color: $foreground; }
-        #themes--keys { margin-top: 1; color: $dim; }
-        &.-narrow #themes--sample { display: none; }
-        &.-narrow OptionList { width: 1fr; }
-    }
-    """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "back to the old one", id="themes.back"),
-    ]
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
+    BINDINGS = bindings("themes")
 
     def __init__(self, themes: Themes) -> None:
         super().__init__()
@@ -95,9 +63,9 @@ class ThemesScreen(ModalScreen[str | None]):
                 yield Static(_sample(), id="themes--sample")
             yield Static(
                 Content.styled("enter", "bold $accent")
-                + " takes it    "
+                + " use it    "
                 + Content.styled("esc", "bold $accent")
-                + " back to the old one",
+                + " cancel",
                 id="themes--keys",
             )
 

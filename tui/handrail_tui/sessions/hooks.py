@@ -1,7 +1,7 @@
-"""Hooks: a person's own commands that are run when a run needs them, waits for a limit, or has ended.
+"""Hooks: a person's own commands, run when a run needs them, waits for a limit, or has ended.
 
-A hook gets the event as one JSON line on stdin and `HANDRAIL_*` variables; its environment holds no key of a provider.
-It never holds a run up: it runs beside it, and is ended when it takes too long. A hook that fails is a notice.
+A hook gets the event as one JSON line on stdin, and `HANDRAIL_*` variables; its environment has no provider keys.
+It never blocks the run, and is killed when it takes too long. A hook that fails is reported as a notice.
 """
 
 from __future__ import annotations
@@ -23,18 +23,24 @@ from handrail_tui.lines.json_lines import to_json
 from handrail_tui.view.text import one_line
 
 LIMIT_S: Final = 30.0
-"""Real seconds that a hook may take."""
+"""Time limit of a hook, in real seconds."""
 
 
 class HookRunner:
-    """A listener that runs the commands of `hooks` in the folder `cwd`; `tell(words)` hears what went wrong, in the
-    event loop, and only while the run goes on: `run_finished` has the last word."""
+    """A listener that runs the commands of `hooks` in the folder `cwd`; `report(words)` is called with what went
+    wrong, in the event loop, and only before `run_finished`."""
 
     def __init__(
-        self, hooks: Hooks, *, session: str, cwd: Path, tell: Callable[[str], None], limit_s: float = LIMIT_S
+        self,
+        hooks: Hooks,
+        *,
+        session: str,
+        cwd: Path,
+        report: Callable[[str], None],
+        limit_s: float = LIMIT_S,
     ) -> None:
         self._hooks, self._session, self._cwd, self._limit_s = hooks, session, cwd, limit_s
-        self._tell = tell
+        self._report = report
         self._over = False
         self._threads: list[threading.Thread] = []
 
@@ -52,19 +58,19 @@ class HookRunner:
         work.start()
 
     def join(self) -> None:
-        """Return when every hook has ended. The interpreter does the same before it exits."""
+        """Wait for all hooks. The interpreter does the same at exit."""
         for thread in self._threads:
             thread.join()
 
     def _run(self, name: str, command: str, event: ev.Event, loop: asyncio.AbstractEventLoop) -> None:
         words = run_hook(command, to_json(event), self._environment(name, event), self._cwd, self._limit_s)
         if words:
-            with suppress(RuntimeError):  # the loop is closed: nobody is left to be told
+            with suppress(RuntimeError):  # the loop is closed: nobody to report to
                 loop.call_soon_threadsafe(self._failed, f"the hook {name} {words}")
 
     def _failed(self, words: str) -> None:
         if not self._over:
-            self._tell(words)
+            self._report(words)
 
     def _environment(self, name: str, event: ev.Event) -> dict[str, str]:
         told = {
@@ -90,7 +96,7 @@ def _hook_of(event: ev.Event) -> str:
 
 
 def _text(event: ev.Event) -> str:
-    """The event in a few words, for a command that only wants to show something."""
+    """The event in a few words, for a command that only shows a message."""
     match event:
         case ev.HumanRequested():
             return event.needed
@@ -105,7 +111,7 @@ def _text(event: ev.Event) -> str:
 
 
 def run_hook(command: str, line: str, env: Mapping[str, str], cwd: Path, limit_s: float) -> str:
-    """Run one command to its end, or end it with all it started. Returns what went wrong, empty for nothing."""
+    """Run one command, or kill it and all it started at the time limit. Returns what went wrong, or nothing."""
     try:
         child = subprocess.Popen(
             command,
@@ -118,13 +124,13 @@ def run_hook(command: str, line: str, env: Mapping[str, str], cwd: Path, limit_s
             start_new_session=True,
         )
     except OSError as error:
-        return f"could not be started: {error.strerror}"
+        return f"could not start: {error.strerror}"
     try:
         _, errors = child.communicate(line.encode() + b"\n", timeout=limit_s)
     except subprocess.TimeoutExpired:
         _end(child)
-        return f"took longer than {limit_s:g} s and was ended"
-    except BrokenPipeError:  # it did not want to know
+        return f"took longer than {limit_s:g} s and was killed"
+    except BrokenPipeError:  # it did not read its input
         errors = b""
     if child.returncode == 0:
         return ""

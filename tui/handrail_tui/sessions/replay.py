@@ -1,7 +1,7 @@
-"""A stored run as a session that plays itself: the stored timing, long gaps shortened, a clock of its own.
+"""A stored run that plays itself: with its original timing, long pauses shortened, on its own clock.
 
-Playing time is what a person sits through; the moments of the story are what its events say. `Track` maps one to
-the other, and `Replay` turns its hand: play, pause, speed, seek.
+Playing time is the time of the replay; recorded time is the time of the events. `Track` maps one to the other, and
+`Replay` plays, pauses, seeks and changes the speed.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from typing import Any, Final
 
 from handrail import events as ev
 from handrail.clock import ManualClock
-from handrail.events import Event
+from handrail.events import Event, QueuedMessage, RunEnded
 from handrail.messages import AssistantMessage, Text, Thinking
 from handrail.session.records import JournalContents
-from handrail_tui.sessions.session_protocol import NothingRuns
 
 LONGEST_S: Final = 3.0
-"""Seconds that a gap between two events takes at most, however long it was."""
+"""The longest pause between two events, in seconds of playing time."""
 
 SPEEDS: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 _STEP_S: Final = 0.05
@@ -28,12 +27,12 @@ _PIECE: Final = 24
 
 
 def recorded(contents: JournalContents) -> list[Event]:
-    """The events of a journal. A journal keeps replies whole: they stream again over the time that they took."""
+    """The events of a journal. A journal stores complete replies; here they stream again over their original time."""
     return list(streamed(contents.events()))
 
 
 def streamed(events: Iterable[Event]) -> Iterator[Event]:
-    """`events`, with pieces before a whole reply where there are none."""
+    """`events`, with deltas added before complete replies that have none."""
     began: float | None = None
     for event in events:
         match event:
@@ -65,7 +64,7 @@ def _texts(message: AssistantMessage) -> Iterator[tuple[Any, str]]:
 
 
 class Track:
-    """The events, when each is due in playing time, and where turns begin."""
+    """The events, when each is due in playing time, and where the turns begin."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.events = list(events)
@@ -73,7 +72,7 @@ class Track:
         self._due: list[float] = []
         moment, due = 0.0, 0.0
         for number, event in enumerate(self.events):
-            # A clock that was set back in the middle of a run does not turn the story round.
+            # If the clock was set back during the run, the order of the events still holds.
             later = max(event.at, moment) if number else event.at
             due += min(later - moment, LONGEST_S) if number else 0.0
             moment = later
@@ -95,7 +94,7 @@ class Track:
         return bisect_right(self._due, position + 1e-9)
 
     def moment(self, position: float) -> float:
-        """The moment of the story at `position`."""
+        """The recorded time at `position`."""
         if not self.events:
             return 0.0
         after = bisect_right(self._due, position)
@@ -108,59 +107,92 @@ class Track:
         return self._moments[after - 1] + share * (self._moments[after] - self._moments[after - 1])
 
     def turn_at(self, position: float) -> int:
-        """The number of the turn under way at `position`, from 1; 0 before the first."""
+        """The number of the turn at `position`, from 1; 0 before the first."""
         return bisect_right(self.turns, position + 1e-9)
 
     def beside(self, position: float, by: int) -> float:
-        """Where the next (1) turn begins, or the one under way or the one before it (-1)."""
+        """Where the next turn begins (1), or the current or the previous one (-1)."""
         if by > 0:
             after = bisect_right(self.turns, position + 1e-9)
             return self.turns[after] if after < len(self.turns) else self.length
-        # Just behind a beginning, back means the turn before: the key is pressed twice in a row.
+        # Shortly after a turn begins, back means the previous turn: the key may be pressed twice in a row.
         before = bisect_left(self.turns, position - 1.0)
         return self.turns[before - 1] if before else 0.0
 
 
-class StoryClock(ManualClock):
+class ReplayClock(ManualClock):
     """A clock that can be turned back."""
 
     def turn_to(self, moment: float) -> None:
-        """Show this moment."""
+        """Set the clock to this moment."""
         self._now = moment
 
 
-class Replay(NothingRuns):
-    """Plays a track to its listeners. As a session it is never running, and commands do nothing."""
+class InertSession:
+    """A session whose commands do nothing: what a screen needs of one that is only shown."""
+
+    running = False
+
+    async def run(self, prompt: str, *, context: str | None = None) -> RunEnded:
+        raise RuntimeError("a replay cannot be continued")
+
+    async def resume(self, *, answer: str | None = None) -> RunEnded:
+        raise RuntimeError("a replay cannot be continued")
+
+    def steer(self, text: str, /) -> str:
+        return ""
+
+    def follow_up(self, text: str, /) -> str:
+        return ""
+
+    def withdraw(self, id: str, /) -> QueuedMessage | None:
+        return None
+
+    def answer(self, id: str, how: str, text: str = "", *, secret: bool = False) -> bool:
+        return False
+
+    def approve(self, id: str, how: str, text: str = "") -> bool:
+        return False
+
+    def _nothing(self, *args: object, **amounts: object) -> None:
+        """Ignore the command."""
+
+    edit_queued = move_queued = stop = suspend = skip_wait = retry_now = compact = notice = _nothing
+    set_recovery = set_provider = set_approve = raise_bounds = _nothing
+
+
+class Replay(InertSession):
+    """Plays a track to its listeners. It never counts as running, and session commands do nothing."""
 
     def __init__(self, events: Iterable[Event], real: Callable[[], float] = time.monotonic) -> None:
-        """`real` is the machine's clock: playing time is a person's time."""
+        """`real` is the machine's clock, which drives the playing time."""
         self.track = Track(events)
-        self.clock = StoryClock(self.track.moment(0.0))
+        self.clock = ReplayClock(self.track.moment(0.0))
         self.position = 0.0
         self.playing = False
         self.speed = 1.0
         self.on_rewind: Callable[[], object] = lambda: None
-        """Called before events are told again from the first one."""
+        """Called before the events are sent again from the first one."""
         self._real, self._seen = real, 0.0
-        self._told = 0
+        self._sent = 0
         self._listeners: list[Callable[[Event], object]] = []
         self._timer: asyncio.TimerHandle | None = None
 
-    # The hand on it -----------------------------------------------------------------------------------------
+    # Controls -----------------------------------------------------------------------------------------------
 
     @property
     def at_end(self) -> bool:
         return self.position >= self.track.length
 
     def play(self) -> None:
-        """Go on; from the beginning when it is at its end."""
+        """Play; from the start when it is at the end."""
         if self.at_end:
             self.seek(0.0)
         self.playing, self._seen = True, self._real()
         self._later()
 
     def pause(self) -> None:
-        """Stand still."""
+        """Pause."""
         self._catch_up()
         self.playing = False
         self._cancel()
@@ -180,15 +212,15 @@ class Replay(NothingRuns):
     def seek(self, position: float) -> None:
         """To `position`, in seconds of playing time."""
         position = min(max(0.0, position), self.track.length)
-        if self.track.upto(position) < self._told:
-            self._told = 0
+        if self.track.upto(position) < self._sent:
+            self._sent = 0
             self.clock.turn_to(self.track.moment(0.0))
             self.on_rewind()
         self.position, self._seen = position, self._real()
-        self._tell()
+        self._send_due()
 
     def close(self) -> None:
-        """Play no more."""
+        """Stop playing."""
         self.playing = False
         self._cancel()
 
@@ -210,20 +242,20 @@ class Replay(NothingRuns):
             self._timer = None
 
     def _catch_up(self) -> None:
-        """Move by the time that went by."""
+        """Advance by the time that has passed."""
         if self.playing:
             now = self._real()
             passed, self._seen = (now - self._seen) * self.speed, now
             self.position = min(self.position + passed, self.track.length)
-            self._tell()
+            self._send_due()
 
-    def _tell(self) -> None:
+    def _send_due(self) -> None:
         due = self.track.upto(self.position)
-        for event in self.track.events[self._told : due]:
+        for event in self.track.events[self._sent : due]:
             self.clock.turn_to(event.at)
             for listener in list(self._listeners):
                 listener(event)
-        self._told = due
+        self._sent = due
         self.clock.turn_to(self.track.moment(self.position))
 
     def listen(self, listener: Callable[[Event], object], /) -> Callable[[], None]:

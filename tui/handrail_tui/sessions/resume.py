@@ -1,9 +1,9 @@
-"""A stored session, taken up again: found, made anew from its header, restored from its events (rules J4, H4, U7)."""
+"""Resuming a stored session: find it, build it again from its header, load its events (rules J4, H4, U7)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +13,8 @@ from handrail import settings
 from handrail.errors import ConfigError
 from handrail.policy import Bounds, RecoveryPolicy
 from handrail.toml import short_path
-from handrail_tui.sessions.prepare import Begin, Parts, PreparedSession
-from handrail_tui.view import wording
+from handrail_tui.sessions._builder import SessionBuilder
+from handrail_tui.sessions.prepare import Begin, PreparedSession
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
@@ -27,23 +27,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A bound as it is to be: `by` itself, or so much `more` than it was; what had no bound begins at nothing."""
+class BoundChange:
+    """A new value for a bound, or with `relative` an amount to add to it. A bound that was off counts as 0."""
 
-    by: float
-    more: bool = False
+    amount: float
+    relative: bool = False
 
-    def of(self, old: float | None) -> float:
-        """The bound that is asked for."""
-        return (old or 0) + self.by if self.more else self.by
+    def apply(self, old: float | None) -> float:
+        """The new bound."""
+        return (old or 0) + self.amount if self.relative else self.amount
 
 
 @dataclass(frozen=True, slots=True)
 class ResumeRequest:
-    """What the person wants of a stored session: to go on, with an answer or with another prompt.
+    """How to resume a session: as it stands, with an answer, or with another prompt.
 
-    `wait`: one that is done is not refused, but opened and waits for a prompt.
-    `flags` are settings that hold from now on, nested by key; `bounds` how its bounds are to be.
+    `wait`: a session that is done is opened to wait for a prompt, not refused.
+    `flags` are settings for the rest of the session, nested by key; `bounds` are changes to its bounds.
     """
 
     answer: str | None = None
@@ -51,25 +51,11 @@ class ResumeRequest:
     context: str | None = None
     wait: bool = False
     flags: Mapping[str, Any] = field(default_factory=dict)
-    bounds: Mapping[str, Change] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class ResumedSession:
-    """A session that was taken up, and how it goes on. `waits`: it is done, and does so with a new prompt only."""
-
-    launch: PreparedSession
-    past: LoadedRun
-    begin: Begin
-    waits: bool = False
-
-    def show(self) -> RunEnded | None:
-        """Go on on the screen, where its past is to be seen."""
-        return self.launch.show(self.begin, self.past.events)
+    bounds: Mapping[str, BoundChange] = field(default_factory=dict)
 
 
 def last_here(store: Store, folder: Path, *, asking: bool = False) -> str:
-    """The id of the newest session that worked in `folder`; `asking`: of those that ask something.
+    """The id of the newest session of `folder`; with `asking`, of those with an open question.
 
     Raises ConfigError.
     """
@@ -78,18 +64,18 @@ def last_here(store: Store, folder: Path, *, asking: bool = False) -> str:
         return found[0].id
     if here:
         raise ConfigError(
-            f"no session of {short_path(folder)} asks anything. `handrail sessions` says which one does."
+            f"no session of {short_path(folder)} has an open question. `handrail sessions` lists those of all folders."
         )
     raise ConfigError(
-        f"no session worked in {short_path(folder)} yet. `handrail sessions` lists those of all folders."
+        f"{short_path(folder)} has no sessions yet. `handrail sessions` lists those of all folders."
     )
 
 
-def resume(id: str, wish: ResumeRequest, *, attended: bool) -> ResumedSession:
-    """Take up the session whose id begins with `id`; from now on it is held by us. Used with `with again.launch`.
+def resume(id: str, request: ResumeRequest, *, attended: bool) -> PreparedSession:
+    """Open the session whose id begins with `id` and lock it. Its `begin` is None when it waits for a prompt.
 
-    Raises ConfigError for a session that is not there, that another program holds, that is damaged, or that has
-    nothing open and no prompt to begin anew with.
+    Raises ConfigError when the session is not there, is running in another process, is damaged, or has nothing to
+    resume and no prompt.
     """
     from handrail.clock import RealClock
     from handrail.session.resume import load_run
@@ -99,63 +85,66 @@ def resume(id: str, wish: ResumeRequest, *, attended: bool) -> ResumedSession:
     journal = Store().open(id, clock)
     try:
         past = load_run(journal.contents)
-        launch = _launch(journal, past, wish, clock, attended)
-        waits = wish.wait and _is_done(past)
-        way = launch.session.resume if waits else _way(launch.session, past, wish)
-        _change_bounds(launch.session, wish.bounds)
+        prepared = _rebuild(journal, past, request, clock, attended)
+        session = prepared.session
+        start = None if request.wait and _is_done(past) else _start(session, past, request)
+        _change_bounds(session, request.bounds)
     except BaseException:
         journal.close()
         raise
 
-    async def begin() -> RunEnded:
-        for words in journal.notices:
-            launch.session.notice(words, level="warning")
-        return await way()
+    def begin(start: Begin) -> Begin:
+        async def run() -> RunEnded:
+            for words in journal.notices:
+                session.notice(words, level="warning")
+            return await start()
 
-    return ResumedSession(launch, past, begin, waits)
+        return run
+
+    return replace(prepared, begin=start and begin(start))
 
 
-def _launch(
-    journal: Journal, past: LoadedRun, wish: ResumeRequest, clock: Clock, attended: bool
+def _rebuild(
+    journal: Journal, past: LoadedRun, request: ResumeRequest, clock: Clock, attended: bool
 ) -> PreparedSession:
-    """The session, made again and restored."""
+    """The session, built from its header and loaded with its events."""
     from handrail.output.types import InvalidSubmission
     from handrail.session.spec import made
     from handrail.session.writer import JournalWriter
 
     id, header = journal.session, journal.contents.header
-    known = made(header.meta if header else {}, id)
-    cwd = Path(known.cwd)
+    spec = made(header.meta if header else {}, id)
+    cwd = Path(spec.cwd)
     if not cwd.is_dir():
-        raise ConfigError(f"session {id} worked in {short_path(cwd)}, which is no longer a folder.")
-    loaded = settings.load(cwd, flags=_flags(known, past, wish))
-    parts = Parts.of(loaded, cwd, clock)
-    keeper = JournalWriter(journal, clock)
+        raise ConfigError(f"the folder of session {id} is gone: {short_path(cwd)}.")
+    loaded = settings.load(cwd, flags=_flags(spec, past, request))
+    builder = SessionBuilder.load(loaded, cwd, clock)
+    writer = JournalWriter(journal, clock)
     try:
-        session = parts.session(
-            keeper,
+        session = builder.build(
+            writer,
             bounds=Bounds(),
-            recovery=_recovery(past, loaded.settings, wish),
-            output=known.shape.output() if known.shape else None,
+            recovery=_recovery(past, loaded.settings, request),
+            output=spec.shape.output() if spec.shape else None,
             attended=attended,
         )
         session.load(past.events, past.in_flight)
     except (ValueError, InvalidSubmission) as error:
-        raise ConfigError(f"session {id} cannot be made again: {error}") from error
-    return PreparedSession(session, loaded.settings, keeper)
+        raise ConfigError(f"session {id} cannot be restored: {error}") from error
+    return PreparedSession(session, loaded.settings, past=past.events, writer=writer)
 
 
-def _flags(known: SessionSpec, past: LoadedRun, wish: ResumeRequest) -> dict[str, Any]:
-    """How the session was made, what the person changed in it, and what is said now: the later one counts.
+def _flags(spec: SessionSpec, past: LoadedRun, request: ResumeRequest) -> dict[str, Any]:
+    """The session's settings, the person's changes during the run, and the flags given now; the later one wins.
 
-    The address of one provider is not that of another.
+    A model of another provider does not inherit `api` and `base_url`.
     """
-    flags = dict(known.settings)
+    flags = dict(spec.settings)
     for name in ("model", "approve"):
-        flags[name] = wish.flags.get(name) or past.latest(name) or flags.get(name)
-    if _provider(flags["model"]) != _provider(known.settings.get("model")):
+        flags[name] = request.flags.get(name) or past.latest(name) or flags.get(name)
+    if _provider(flags["model"]) != _provider(spec.settings.get("model")):
         flags |= {"api": None, "base_url": None}
-    flags |= wish.flags
+    flags |= request.flags
     return {name: value for name, value in flags.items() if value is not None}
 
 
@@ -163,26 +152,26 @@ def _provider(model: Any) -> str:
     return str(model).partition("/")[0]
 
 
-def _recovery(past: LoadedRun, chosen: settings.Settings, wish: ResumeRequest) -> RecoveryPolicy:
-    """Recovery's settings as the run began with them, with what is said now."""
+def _recovery(past: LoadedRun, chosen: settings.Settings, request: ResumeRequest) -> RecoveryPolicy:
+    """The recovery settings that the run began with, with the flags given now."""
     started = past.started
     try:
         policy = RecoveryPolicy.model_validate(started.recovery) if started else chosen.recovery
     except ValidationError:  # another version knew other settings
         policy = chosen.recovery
-    changes = dict(wish.flags.get("recovery", {}))
+    changes = dict(request.flags.get("recovery", {}))
     if isinstance(past.latest("recovery"), bool):
         changes = {"enabled": past.latest("recovery"), **changes}
     return policy.model_copy(update=changes)
 
 
-def _change_bounds(session: Session, changes: Mapping[str, Change]) -> None:
-    """Raises ConfigError for bounds that cannot be."""
+def _change_bounds(session: Session, changes: Mapping[str, BoundChange]) -> None:
+    """Raises ConfigError for invalid bounds."""
     if not changes:
         return
     bounds = session.state.bounds.model_dump()
     for name, change in changes.items():
-        bounds[name] = change.of(bounds[name])
+        bounds[name] = change.apply(bounds[name])
     try:
         session.set_bounds(Bounds.model_validate(bounds))
     except ValidationError as error:
@@ -194,25 +183,25 @@ def _change_bounds(session: Session, changes: Mapping[str, Change]) -> None:
 
 
 def _is_done(past: LoadedRun) -> bool:
-    """Whether the last run of the session came to what it was for, or none was ever begun."""
+    """Whether the session's last run completed, or no run was ever started."""
     finished = past.finished
     return past.started is None or (finished is not None and finished.outcome in ("completed", "submitted"))
 
 
-def _way(session: Session, past: LoadedRun, wish: ResumeRequest) -> Begin:
-    """How the session goes on. Raises ConfigError when there is nothing to go on with."""
-    prompt, id = wish.prompt, session.id
+def _start(session: Session, past: LoadedRun, request: ResumeRequest) -> Begin:
+    """How to continue. Raises ConfigError when there is nothing to resume."""
+    prompt, id = request.prompt, session.id
     if prompt is not None:
-        return lambda: session.run(prompt, context=wish.context)
+        return lambda: session.run(prompt, context=request.context)
     if past.started is None:
-        raise ConfigError(f'session {id} holds no run: it ended before it began. Give it one: --prompt "…"')
+        raise ConfigError(f'session {id} has no run to resume. Start one: --prompt "…"')
     finished = past.finished
     if finished is not None and _is_done(past):
         raise ConfigError(
-            f"session {id} is done: {wording.outcome(finished)[0].lower()}.\n"
-            f'Ask for more in it: handrail resume {id} --prompt "…"\n'
-            f"or begin beside it, from an earlier turn: handrail sessions fork {id} --at TURN"
+            f"session {id} is already finished.\n"
+            f'Continue it with a new prompt: handrail resume {id} --prompt "…"\n'
+            f"or start a new session from an earlier turn: handrail sessions fork {id} --at TURN"
         )
-    if wish.answer is not None and not session.state.questions:
-        raise ConfigError(f"session {id} asks nothing: there is no open question for --answer.")
-    return lambda: session.resume(answer=wish.answer)
+    if request.answer is not None and not session.state.questions:
+        raise ConfigError(f"session {id} has no open question; --answer does not apply.")
+    return lambda: session.resume(answer=request.answer)

@@ -1,4 +1,4 @@
-"""What the signals of a terminal and of an operating system mean for a run in lines (rule J7)."""
+"""Signals of the terminal and the operating system during a run in lines (rule J7)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def handled(session: Stoppable) -> Iterator[None]:
 
 
 def listen(calls: Mapping[str, Callable[[], object]]) -> None:
-    """Call these, by the names of their signals, in the running loop: where the platform and the thread can."""
+    """Handle these signals, by name, in the running loop, where the platform and the thread support it."""
     loop = asyncio.get_running_loop()
     for name, call in calls.items():
         if number := getattr(signal, name, None):
@@ -54,7 +54,7 @@ def listen(calls: Mapping[str, Callable[[], object]]) -> None:
 
 
 def ignore(names: Iterable[str]) -> None:
-    """Take back what `listen` set for these signals."""
+    """Stop handling these signals."""
     loop = asyncio.get_running_loop()
     for name in names:
         if number := getattr(signal, name, None):

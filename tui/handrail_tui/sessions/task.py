@@ -1,4 +1,4 @@
-"""What a run is asked: the prompt, and piped input beside it."""
+"""The task of a run: the prompt, and piped input as context."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from handrail.messages import clean
 from handrail_tui.lines import faults
 
 LONGEST: Final = 10_000_000
-"""Bytes of piped input that are taken; more than any model reads."""
+"""Limit of piped input in bytes; more than any model reads."""
 
 _PATIENCE_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The prompt, and the input that goes with it as context."""
+    """The prompt, and piped input as context."""
 
     prompt: str
     context: str | None = None
@@ -37,18 +37,18 @@ def read_task(prompt: str | None) -> Task:
         piped = clean(_stdin()) if _is_piped() else ""
         return Task(_said(clean(prompt)), piped if piped.strip() else None)
     if prompt is None and sys.stdin.isatty():
-        raise click.UsageError('There is no prompt. Say what to do: "…", or - to read it from stdin.')
+        raise click.UsageError('There is no prompt. Give one: "…", or - to read it from stdin.')
     return Task(_said(clean(_stdin())))
 
 
 def _said(prompt: str) -> str:
     if not prompt.strip():
-        raise click.UsageError('The prompt is empty. Say what to do: "…", or - to read it from stdin.')
+        raise click.UsageError('The prompt is empty. Give one: "…", or - to read it from stdin.')
     return prompt
 
 
 def _is_piped() -> bool:
-    """Whether stdin is a pipe, a file or a socket: something that was put there to be read."""
+    """Whether stdin is a pipe, a file or a socket."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode
     except (OSError, ValueError, AttributeError):
@@ -57,8 +57,10 @@ def _is_piped() -> bool:
 
 
 def _stdin() -> str:
-    """All of stdin as text. A wait for its end is said: some callers leave it open by mistake."""
-    hint = threading.Timer(_PATIENCE_S, faults.say, ["reading stdin until it ends (</dev/null gives none) …"])
+    """All of stdin as text. After a while a hint says that it waits: some callers leave stdin open by mistake."""
+    hint = threading.Timer(
+        _PATIENCE_S, faults.say, ["waiting for the end of stdin (use </dev/null for no input) …"]
+    )
     hint.daemon = True
     hint.start()
     try:
@@ -67,6 +69,6 @@ def _stdin() -> str:
         hint.cancel()
     if len(data) > LONGEST:
         raise click.UsageError(
-            f"There are more than {LONGEST // 1_000_000} MB on stdin. Save them to a file and name it in the prompt."
+            f"stdin is larger than {LONGEST // 1_000_000} MB. Save it to a file and name the file in the prompt."
         )
     return data.decode("utf-8", "replace")

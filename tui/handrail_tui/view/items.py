@@ -1,7 +1,7 @@
 """What the screen shows, as data: the items of the transcript and the facts beside it.
 
-Filled by the fold in `state`, read by widgets. All text in here is cleaned (rule L11). Times are moments of
-the session's clock; a widget computes a duration when it draws (house law 3).
+Written by the fold in `state`, read by widgets. All text is cleaned (rule L11). Times are moments of the session's
+clock; a widget computes durations when it draws.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from handrail.events import FieldError, Ledger
 from handrail.messages import Usage
 from handrail_tui.view.text import Cleaner, Tail, line_count
 
-CallState: TypeAlias = Literal["queued", "asking", "running", "ok", "error", "denied", "not run"]
+CallState: TypeAlias = Literal["queued", "asking", "running", "ok", "error", "denied", "skipped"]
 Tone: TypeAlias = Literal["plain", "decision", "waiting", "needs-you", "accepted", "rejected"]
 Level: TypeAlias = Literal["info", "warning", "error"]
 
 
 @dataclass(slots=True, eq=False)
-class Said:
-    """Words of the person. `context` is what was piped in beside the prompt."""
+class PersonItem:
+    """A message of the person. `context` is piped input that came with the prompt."""
 
     kind: Literal["prompt", "steer", "follow_up"]
     text: str
@@ -28,8 +28,8 @@ class Said:
 
 
 @dataclass(slots=True, eq=False)
-class Block:
-    """A stretch of text or thinking. Pieces are appended while it is open; `chars` is their length."""
+class ReplyBlock:
+    """A block of text or thinking. Pieces are appended while it streams; `chars` is their total length."""
 
     kind: Literal["text", "thinking"]
     started_at: float
@@ -39,21 +39,21 @@ class Block:
     cleaner: Cleaner = field(default_factory=Cleaner)
 
     def add(self, piece: str) -> None:
-        """Take in more raw text."""
+        """Append raw text."""
         shown = self.cleaner.feed(piece)
         if shown:
             self.pieces.append(shown)
             self.chars += len(shown)
 
     def close(self, at: float) -> None:
-        """Nothing more comes."""
+        """The block is complete."""
         self.ended_at = at
         if rest := self.cleaner.close():
             self.pieces.append(rest)
             self.chars += len(rest)
 
     def since(self, chars: int) -> str:
-        """What came behind the first `chars` characters. Costs what is new, not the whole."""
+        """The text after the first `chars` characters. The cost depends only on the new text."""
         missing, found = self.chars - chars, []
         for piece in reversed(self.pieces):
             if missing <= 0:
@@ -64,7 +64,7 @@ class Block:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         if len(self.pieces) > 1:
             self.pieces[:] = ["".join(self.pieces)]
         return self.pieces[0] if self.pieces else ""
@@ -75,7 +75,7 @@ class Block:
 
 
 @dataclass(slots=True, eq=False)
-class Writing:
+class CallDraft:
     """A call whose arguments are still being written."""
 
     name: str
@@ -83,8 +83,8 @@ class Writing:
 
 
 @dataclass(slots=True, eq=False)
-class Verdict:
-    """How a submission was judged (rule S4)."""
+class SubmissionVerdict:
+    """The result of validating a submission (rule S4)."""
 
     accepted: bool
     attempt: int
@@ -94,8 +94,8 @@ class Verdict:
 
 
 @dataclass(slots=True, eq=False)
-class Call:
-    """One call of a batch and its result. `lines` counts the whole result, `text` is what is kept of it."""
+class CallItem:
+    """One call of a batch and its result. `lines` is the line count of the whole result; `text` may be shortened."""
 
     id: str
     name: str
@@ -110,19 +110,19 @@ class Call:
     diff: str | None = None
     terminate: bool = False
     tail: Tail = field(default_factory=Tail)
-    verdict: Verdict | None = None
+    verdict: SubmissionVerdict | None = None
 
     @property
     def done(self) -> bool:
-        return self.state in ("ok", "error", "denied", "not run")
+        return self.state in ("ok", "error", "denied", "skipped")
 
 
 @dataclass(slots=True, eq=False)
-class Batch:
+class BatchItem:
     """The calls of one reply. `votes` of `of` results asked to end the loop (rule L7); None before."""
 
     started_at: float
-    calls: list[Call] = field(default_factory=list)
+    calls: list[CallItem] = field(default_factory=list)
     sequential: bool = False
     seconds: float | None = None
     votes: int | None = None
@@ -131,15 +131,15 @@ class Batch:
 
 
 @dataclass(slots=True, eq=False)
-class Attempt:
-    """One request and its reply. `fault`: what went wrong with it; `superseded`: another took its place."""
+class AttemptItem:
+    """One request and its reply. `fault`: what went wrong; `superseded`: replaced by another attempt."""
 
     request: int
     started_at: float
     heading: str = ""
-    blocks: list[Block] = field(default_factory=list)
-    writing: dict[int, Writing] = field(default_factory=dict)
-    batch: Batch | None = None
+    blocks: list[ReplyBlock] = field(default_factory=list)
+    writing: dict[int, CallDraft] = field(default_factory=dict)
+    batch: BatchItem | None = None
     streaming: bool = True
     seconds: float | None = None
     fault: str = ""
@@ -156,18 +156,18 @@ class Attempt:
 
 
 @dataclass(slots=True, eq=False)
-class Turn:
-    """A turn: its attempts, the last one being the one that counts."""
+class TurnItem:
+    """A turn: its attempts. The last one is the current one."""
 
-    attempts: list[Attempt]
+    attempts: list[AttemptItem]
 
     @property
-    def current(self) -> Attempt:
+    def current(self) -> AttemptItem:
         return self.attempts[-1]
 
 
 @dataclass(slots=True, eq=False)
-class Note:
+class NoteItem:
     """A line for the person."""
 
     text: str
@@ -175,8 +175,8 @@ class Note:
 
 
 @dataclass(slots=True, eq=False)
-class Compaction:
-    """Older messages became a summary (rule R14). Token counts are estimates."""
+class CompactionItem:
+    """Older messages were replaced by a summary (rule R14). Token counts are estimates."""
 
     why: str
     messages: int
@@ -190,8 +190,8 @@ class Compaction:
 
 
 @dataclass(slots=True, eq=False)
-class End:
-    """How the run ended, in plain words, and what went wrong. The value stands where it was submitted."""
+class EndItem:
+    """How the run ended, in plain words, and the error. A value is shown where it was submitted."""
 
     words: str
     tone: Tone
@@ -199,12 +199,12 @@ class End:
     error: str = ""
 
 
-Item: TypeAlias = Said | Turn | Note | Compaction | End
+TranscriptItem: TypeAlias = PersonItem | TurnItem | NoteItem | CompactionItem | EndItem
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
-    """One line of the decisions column, and what the inspector tells of it."""
+class DecisionItem:
+    """One line of the decisions column, and its details for the inspector."""
 
     at: float
     word: str
@@ -220,8 +220,8 @@ class Entry:
 
 
 @dataclass(slots=True)
-class Header:
-    """What the run is."""
+class RunFacts:
+    """The run's prompt, model, folder and settings."""
 
     title: str = ""
     model: str = ""
@@ -236,7 +236,7 @@ class Header:
 
 @dataclass(slots=True)
 class Meters:
-    """How far the run is and how far it may go. None: that bound is off, or the figure is unknown."""
+    """What the run has used, and its bounds. None: the bound is off, or the figure is unknown."""
 
     turn: int = 0
     max_turns: int = 0

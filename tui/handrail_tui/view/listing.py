@@ -1,64 +1,50 @@
-"""Sessions as a list shows them: those that need a person first. Pure: summaries in, order and words out."""
+"""Sessions for a list, those that need a person first. Pure: summaries in, order and words out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.clock import to_rfc3339
 from handrail.session.summary import SessionSummary
 from handrail.toml import short_path
-from handrail_tui.view.text import about, join, money, one_line, plural
+from handrail_tui.view import wording
+from handrail_tui.view.text import about, join, local_time, money, one_line, plural
 
 _ORDER: Final = ("needs_you", "waiting", "running", "interrupted", "finished", "unreadable")
 _DAY_S: Final = 86_400.0
-_ENDS: Final = {
-    "completed": "done",
-    "submitted": "done",
-    "cancelled": "stopped",
-    "human-required": "needs you",
-    "budget": "budget spent",
-    "turn-limit": "turn limit",
-    "usage-limit": "usage limit",
-    "provider": "provider failed",
-    "no-submit": "no value",
-    "invalid-submissions": "no valid value",
-}
 
 
 def ordered(summaries: Iterable[SessionSummary]) -> list[SessionSummary]:
-    """By state, those that need a person first; the newest first within one."""
+    """Sorted by state, those that need a person first; within a state the newest first."""
     return sorted(summaries, key=lambda s: (_ORDER.index(s.state), -s.last, s.id))
 
 
 def state(summary: SessionSummary, now: float) -> str:
-    """How a session stands, in a few words: `needs you`, `waiting until 14:05`, `running elsewhere`, `done`."""
+    """The state of a session in a few words: `needs you`, `waiting until 14:05`, `running elsewhere`, `done`."""
     held = "running" if summary.running else ""
     match summary.state:
         case "needs_you":
             return join(["needs you", held], ", ")
         case "waiting" if summary.until is not None:
-            return join([f"waiting until {clock_time(summary.until, now)}", held], ", ")
+            return join([f"waiting until {local_time(summary.until, now, seconds=False)}", held], ", ")
         case "running":
             return "running elsewhere"
         case "finished":
-            end = _ENDS.get(summary.outcome or "", one_line(summary.outcome or "", 20))
+            end = wording.short_outcome(summary.outcome)
             until = summary.until
-            return f"{end} until {clock_time(until, now)}" if until is not None and until > now else end
+            return (
+                f"{end} until {local_time(until, now, seconds=False)}"
+                if until is not None and until > now
+                else end
+            )
         case other:
             return other
 
 
-def clock_time(moment: float, now: float) -> str:
-    """A moment as people of this place say it: the time, with the day when it is not today's."""
-    when = datetime.fromtimestamp(moment)
-    return f"{when:%H:%M}" if when.date() == datetime.fromtimestamp(now).date() else f"{when:%d %b %H:%M}"
-
-
 def age(summary: SessionSummary, now: float) -> str:
-    """How long ago the last thing happened: `8 s`, `3 min`, `5 h`, `2 days`."""
+    """Time since the last event: `8 s`, `3 min`, `5 h`, `2 days`."""
     passed = max(0.0, now - summary.last)
     return about(round(passed)) if passed < 3570 else _long(passed)
 
@@ -80,15 +66,15 @@ def row(summary: SessionSummary, now: float) -> tuple[str, str, str, str, str, s
 
 
 def next_step(summary: SessionSummary) -> str:
-    """The command that a person would give next."""
+    """The command to use next."""
     if summary.running:
         return f'handrail answer {summary.id} "…"' if summary.needs else f"handrail stop {summary.id}"
     outcome = "human-required" if summary.needs else summary.outcome
-    return going_on(summary.id, outcome) or f'handrail resume {summary.id} --prompt "…"'
+    return resume_command(summary.id, outcome) or f'handrail resume {summary.id} --prompt "…"'
 
 
-def going_on(id: str, outcome: str | None) -> str:
-    """The command that goes on with a run that ended so, None for one that was interrupted; empty when it is done."""
+def resume_command(id: str, outcome: str | None) -> str:
+    """The command to resume a run by its outcome (None: interrupted); empty for a run that is done."""
     match outcome:
         case "completed" | "submitted":
             return ""
@@ -101,7 +87,7 @@ def going_on(id: str, outcome: str | None) -> str:
 
 
 def to_json(summary: SessionSummary) -> dict[str, Any]:
-    """A session as a script reads it. Moments are RFC 3339; null where something does not apply."""
+    """A session for scripts. Moments are RFC 3339; null where a field does not apply."""
     return {
         "id": summary.id,
         "state": summary.state,

@@ -1,9 +1,8 @@
-"""The fold: events in, what the screen shows out.
+"""The fold: events in, screen state out.
 
-`ViewState.apply(event)` takes in one event and says what changed. The state is mutable inside and pure at its
-border: it reads no clock, does no input or output, and the same events always give the same state, so a live
-run, a replay and a test share this one path. (A frozen state copied for each event would cost the square of a
-long reply; here a delta costs the length of its own text.) Only the fold writes the state; widgets read it.
+`ViewState.apply(event)` applies one event and returns what changed. It reads no clock and does no I/O, and the same
+events always give the same state, so a live run, a replay and a test share this path. The state is mutable for speed:
+copying it for each event would make a long reply quadratic. Only the fold writes it; widgets read it.
 
 Text is cleaned here, once, for every widget (rule L11).
 """
@@ -17,10 +16,26 @@ from handrail import events as ev
 from handrail.events import Event, QueuedMessage
 from handrail.events.fold import handlers
 from handrail_tui.view import wording
-from handrail_tui.view.items import Compaction, End, Entry, Header, Item, Meters, Note, Said
+from handrail_tui.view._cleaned import (
+    clean_approval,
+    clean_question,
+    clean_queue,
+    clean_result,
+    decision_item,
+)
+from handrail_tui.view.items import (
+    CompactionItem,
+    DecisionItem,
+    EndItem,
+    Meters,
+    NoteItem,
+    PersonItem,
+    RunFacts,
+    TranscriptItem,
+)
 from handrail_tui.view.stopwatch import Stopwatch
-from handrail_tui.view.text import clean_for_terminal, clean_value, cut_lines, kept, one_line, reveal
-from handrail_tui.view.turns import Turns
+from handrail_tui.view.text import clean_for_terminal, clean_long, cut_lines, one_line
+from handrail_tui.view.turns import TurnBuilder
 
 Phase: TypeAlias = Literal[
     "idle",
@@ -39,33 +54,25 @@ Phase: TypeAlias = Literal[
 STALLED_AFTER: Final = 45.0
 """Seconds without data after which a stream counts as stalled."""
 
-_ANSWERS: Final = {
-    "resolved": "you: done",
-    "answered": "you answered",
-    "declined": "you: cannot",
-    "stopped": "you stopped it",
-    "nobody": "nobody was there to answer",
-}
-
 
 @dataclass(slots=True)
-class Change:
-    """What an event changed: an item of the transcript (`added`: a new one), the facts beside, the card."""
+class ViewChange:
+    """What an event changed: a transcript item (`added`: a new one), the facts beside the transcript, the card."""
 
-    item: Item | None = None
+    item: TranscriptItem | None = None
     added: bool = False
     facts: bool = False
     card: bool = False
 
 
 class ViewState:
-    """Everything that is on the screen, folded from events."""
+    """Everything the screen shows, folded from events."""
 
     def __init__(self) -> None:
-        self.header = Header()
+        self.header = RunFacts()
         self.meters = Meters()
-        self.items: list[Item] = []
-        self.decisions: list[Entry] = []
+        self.items: list[TranscriptItem] = []
+        self.decisions: list[DecisionItem] = []
         self.steering: tuple[QueuedMessage, ...] = ()
         self.follow_ups: tuple[QueuedMessage, ...] = ()
         self.questions: dict[str, ev.HumanRequested] = {}
@@ -76,12 +83,12 @@ class ViewState:
         self.interrupted = False
         self.watch = Stopwatch()
         self.last_data_at: float | None = None
-        self.turns = Turns()
-        self._compaction: Compaction | None = None
+        self.turns = TurnBuilder()
+        self._compaction: CompactionItem | None = None
         self._summary = False
 
     def clear(self) -> None:
-        """Forget everything: the events are told again from the first one."""
+        """Reset: the events will be applied again from the first one."""
         ViewState.__init__(self)
 
     @property
@@ -113,26 +120,26 @@ class ViewState:
         silence = now - self.last_data_at
         return silence if silence >= STALLED_AFTER else None
 
-    def apply(self, event: Event) -> Change:
-        """Take in one event."""
-        change: Change = _FOLDS[type(event)](self, event)
+    def apply(self, event: Event) -> ViewChange:
+        """Apply one event."""
+        change: ViewChange = _FOLDS[type(event)](self, event)
         return change
 
-    def _add(self, item: Item, *, facts: bool = False, card: bool = False) -> Change:
+    def _add(self, item: TranscriptItem, *, facts: bool = False, card: bool = False) -> ViewChange:
         self.items.append(item)
-        return Change(item, added=True, facts=facts, card=card)
+        return ViewChange(item, added=True, facts=facts, card=card)
 
     # The run ------------------------------------------------------------------------------------------------
 
-    def _run_started(self, e: ev.RunStarted) -> Change:
+    def _run_started(self, e: ev.RunStarted) -> ViewChange:
         resumed = e.resumed and self.watch.started_at is not None
         if resumed:
-            self.watch.go_on(e.at)
+            self.watch.resume(e.at)
         else:
             self.watch.start(e.at)
             self.meters = Meters()
-        self.finished, self.interrupted, self.turns = None, False, Turns()
-        self.header = Header(
+        self.finished, self.interrupted, self.turns = None, False, TurnBuilder()
+        self.header = RunFacts(
             title=one_line(e.prompt),
             model=one_line(e.model, 80),
             cwd=one_line(e.cwd),
@@ -151,35 +158,27 @@ class ViewState:
         meters.max_resumes = e.recovery.get("max_resumes")
         meters.stream_retries = e.recovery.get("stream_retries")
         if resumed:
-            return self._add(Note("resumed"), facts=True, card=True)
+            return self._add(NoteItem("resumed"), facts=True, card=True)
         context = clean_for_terminal(e.context) if e.context else None
-        return self._add(Said("prompt", clean_for_terminal(e.prompt), context), facts=True, card=True)
+        return self._add(PersonItem("prompt", clean_for_terminal(e.prompt), context), facts=True, card=True)
 
-    def _run_finished(self, e: ev.RunFinished) -> Change:
+    def _run_finished(self, e: ev.RunFinished) -> ViewChange:
         words, tone = wording.outcome(e)
-        self.finished = replace(
-            e,
-            error=clean_for_terminal(wording.said(e.error)) if e.error else None,
-            bound=one_line(e.bound, 60) if e.bound else None,
-            value=clean_value(e.value),
-            text=clean_for_terminal(e.text) if e.text else e.text,
-            session=one_line(e.session, 80) if e.session else None,
-            question=_question(e.question) if e.question else None,
-        )
+        self.finished = clean_result(e)
         self._end(e.at)
         self.meters.usage, self.meters.cost = e.usage, e.cost if e.cost is not None else self.meters.cost
-        # Who stopped it knows why.
+        # The person who stopped it knows why.
         error = self.finished.error if e.outcome != "cancelled" else None
-        end = End(words, tone, wording.ended(e), error or "")
+        end = EndItem(words, tone, wording.totals(e), error or "")
         return self._add(end, facts=True, card=True)
 
-    def _run_interrupted(self, e: ev.RunInterrupted) -> Change:
+    def _run_interrupted(self, e: ev.RunInterrupted) -> ViewChange:
         self.interrupted = True
         self._end(e.at)
-        return self._add(Note("interrupted; it can be resumed", "warning"), facts=True, card=True)
+        return self._add(NoteItem("interrupted; it can be resumed", "warning"), facts=True, card=True)
 
     def _end(self, at: float) -> None:
-        """Close what a run may leave open: it ended wherever it stood."""
+        """Close everything that a run may leave open."""
         self.questions.clear()
         self.approvals.clear()
         self.wait = self._compaction = None
@@ -187,7 +186,7 @@ class ViewState:
         self.watch.ended_at = at
         self.turns.end(at)
 
-    def _settings_changed(self, e: ev.SettingsChanged) -> Change:
+    def _settings_changed(self, e: ev.SettingsChanged) -> ViewChange:
         words = []
         if e.model is not None:
             self.header.model, self.header.window = one_line(e.model, 80), e.window
@@ -202,213 +201,187 @@ class ViewState:
         if e.approve is not None:
             self.header.approve = one_line(e.approve, 20)
             words.append(f"approval {self.header.approve}")
-        return self._add(Note("changed: " + ", ".join(words)), facts=True)
+        return self._add(NoteItem("changed: " + ", ".join(words)), facts=True)
 
     # Turns --------------------------------------------------------------------------------------------------
 
-    def _turn_started(self, e: ev.TurnStarted) -> Change:
+    def _turn_started(self, e: ev.TurnStarted) -> ViewChange:
         self.meters.turn = e.turn or self.meters.turn + 1
         self.last_data_at = e.at
         self._summary = e.purpose == "summary"
         if self._summary:
-            return Change(facts=True)
+            return ViewChange(facts=True)
         follows = bool(self.items) and self.items[-1] is self.turns.current
         added = self.turns.start(e, self.meters.turn, follows=follows)
         turn = self.turns.current
         if added and turn is not None:
             return self._add(turn, facts=True)
-        return Change(turn, facts=True)
+        return ViewChange(turn, facts=True)
 
-    def _message_started(self, e: ev.MessageStarted) -> Change:
+    def _message_started(self, e: ev.MessageStarted) -> ViewChange:
         self.last_data_at = e.at
-        return Change()
+        return ViewChange()
 
-    def _message_delta(self, e: ev.MessageDelta) -> Change:
+    def _message_delta(self, e: ev.MessageDelta) -> ViewChange:
         self.last_data_at = e.at
         if self._summary:
-            return Change()
+            return ViewChange()
         self.turns.delta(e)
-        return Change(self.turns.current)
+        return ViewChange(self.turns.current)
 
-    def _message_finished(self, e: ev.MessageFinished) -> Change:
+    def _message_finished(self, e: ev.MessageFinished) -> ViewChange:
         self.last_data_at = e.at
         if e.purpose == "task":
             self.turns.message(e)
-        return Change(self.turns.current, facts=True)
+        return ViewChange(self.turns.current, facts=True)
 
-    def _tool_batch_started(self, e: ev.ToolBatchStarted) -> Change:
+    def _tool_batch_started(self, e: ev.ToolBatchStarted) -> ViewChange:
         self.turns.batch_started(e)
-        return Change(self.turns.current, facts=True)
+        return ViewChange(self.turns.current, facts=True)
 
-    def _tool_started(self, e: ev.ToolStarted) -> Change:
+    def _tool_started(self, e: ev.ToolStarted) -> ViewChange:
         self.turns.tool_started(e)
-        return Change(self.turns.current)
+        return ViewChange(self.turns.current)
 
-    def _tool_progress(self, e: ev.ToolProgress) -> Change:
+    def _tool_progress(self, e: ev.ToolProgress) -> ViewChange:
         self.turns.tool_progress(e)
-        return Change(self.turns.current)
+        return ViewChange(self.turns.current)
 
-    def _tool_finished(self, e: ev.ToolFinished) -> Change:
+    def _tool_finished(self, e: ev.ToolFinished) -> ViewChange:
         self.turns.tool_finished(e)
-        return Change(self.turns.current)
+        return ViewChange(self.turns.current)
 
-    def _tool_batch_finished(self, e: ev.ToolBatchFinished) -> Change:
+    def _tool_batch_finished(self, e: ev.ToolBatchFinished) -> ViewChange:
         self.turns.batch_finished(e)
-        return Change(self.turns.current, facts=True)
+        return ViewChange(self.turns.current, facts=True)
 
-    def _turn_finished(self, e: ev.TurnFinished) -> Change:
+    def _turn_finished(self, e: ev.TurnFinished) -> ViewChange:
         self.meters.usage, self.meters.cost, self.meters.context = e.usage, e.cost, e.context
         self.turns.finished(e)
-        return Change(self.turns.current, facts=True)
+        return ViewChange(self.turns.current, facts=True)
 
-    def _submission(self, e: ev.Submission) -> Change:
+    def _submission(self, e: ev.Submission) -> ViewChange:
         verdict = self.turns.submission(e)
         self.meters.rejected = e.attempt
         self.meters.max_attempts = e.of or self.meters.max_attempts
         if e.accepted:
-            self.decisions.append(Entry(e.at, "accepted", "accepted", "submission", turn=e.turn))
+            self.decisions.append(DecisionItem(e.at, "accepted", "accepted", "submission", turn=e.turn))
         else:
             why = "; ".join(f"{x.path}: {x.message}" if x.path else x.message for x in verdict.errors)
-            self.decisions.append(Entry(e.at, "rejected", "rejected", f"submission {e.attempt}", why, e.turn))
-        return Change(self.turns.current, facts=True)
+            self.decisions.append(
+                DecisionItem(e.at, "rejected", "rejected", f"submission {e.attempt}", why, e.turn)
+            )
+        return ViewChange(self.turns.current, facts=True)
 
     # Recovery -----------------------------------------------------------------------------------------------
 
-    def _decided(self, e: ev.Decided) -> Change:
+    def _decided(self, e: ev.Decided) -> ViewChange:
         if e.decision != "finish" or e.failure:
-            self.decisions.append(_entry(e))
+            self.decisions.append(decision_item(e))
         self.meters.ledger = e.after
         if not self._summary:
             self.turns.decided(e)
-        return Change(self.turns.current, facts=True, card=True)
+        return ViewChange(self.turns.current, facts=True, card=True)
 
-    def _checkpoint_made(self, e: ev.CheckpointMade) -> Change:
+    def _checkpoint_made(self, e: ev.CheckpointMade) -> ViewChange:
         self.checkpoint = clean_for_terminal(e.text)
         if self.decisions:
             self.decisions[-1].checkpoint = self.checkpoint
         self.turns.quoted(e)
-        return Change(self.turns.current, facts=True)
+        return ViewChange(self.turns.current, facts=True)
 
-    def _wait_started(self, e: ev.WaitStarted) -> Change:
-        self.wait = replace(e, words=one_line(wording.said(e.words), 400), source=one_line(e.source, 80))
+    def _wait_started(self, e: ev.WaitStarted) -> ViewChange:
+        self.wait = replace(
+            e, words=one_line(wording.provider_message(e.words), 400), source=one_line(e.source, 80)
+        )
         if e.decision == "wait":
             self.watch.hold(e.at)
-        return Change(facts=True, card=True)
+        return ViewChange(facts=True, card=True)
 
-    def _wait_ended(self, e: ev.WaitEnded) -> Change:
+    def _wait_ended(self, e: ev.WaitEnded) -> ViewChange:
         self.wait = None
         self._release(e.at)
-        return Change(facts=True, card=True)
+        return ViewChange(facts=True, card=True)
 
-    def _compaction_started(self, e: ev.CompactionStarted) -> Change:
-        self._compaction = Compaction(one_line(e.why), e.messages, e.before, e.at)
+    def _compaction_started(self, e: ev.CompactionStarted) -> ViewChange:
+        self._compaction = CompactionItem(one_line(e.why), e.messages, e.before, e.at)
         return self._add(self._compaction, facts=True)
 
-    def _compaction_finished(self, e: ev.CompactionFinished) -> Change:
+    def _compaction_finished(self, e: ev.CompactionFinished) -> ViewChange:
         item, self._compaction, self._summary = self._compaction, None, False
         added = item is None
         if item is None:
-            item = Compaction("", 0, e.before, e.at)
+            item = CompactionItem("", 0, e.before, e.at)
             self.items.append(item)
         item.ok, item.before, item.after, item.kept = e.ok, e.before or item.before, e.after, e.kept
         item.summary, item.failed = clean_for_terminal(e.summary), "" if e.ok else one_line(e.why)
-        return Change(item, added=added, facts=True)
+        return ViewChange(item, added=added, facts=True)
 
-    def _budget_spent(self, e: ev.BudgetSpent) -> Change:
+    def _budget_spent(self, e: ev.BudgetSpent) -> ViewChange:
         which = one_line(e.which, 60).replace("_", " ")
-        self.decisions.append(Entry(e.at, "spent", "waiting", which, f"{e.spent} of {e.limit}", e.turn))
-        return self._add(Note(f"{which}: {e.spent} of {e.limit} spent", "warning"), facts=True)
+        self.decisions.append(
+            DecisionItem(e.at, "spent", "waiting", which, f"{e.spent} of {e.limit}", e.turn)
+        )
+        return self._add(NoteItem(f"{which}: {e.spent} of {e.limit} spent", "warning"), facts=True)
 
-    def _no_progress(self, e: ev.NoProgress) -> Change:
-        what = f"{one_line(e.name, 60)} gave the same result" if e.what == "call" else "the same reply came"
-        return self._add(Note(f"no progress: {what} {e.times} times in a row", "warning"))
+    def _no_progress(self, e: ev.NoProgress) -> ViewChange:
+        return self._add(NoteItem(wording.no_progress(e.what, e.name, e.times), "warning"))
 
-    def _notice(self, e: ev.Notice) -> Change:
-        return self._add(Note(cut_lines(kept(e.text), 1_000), e.level))
+    def _notice(self, e: ev.Notice) -> ViewChange:
+        return self._add(NoteItem(cut_lines(clean_long(e.text), 1_000), e.level))
 
     # People -------------------------------------------------------------------------------------------------
 
-    def _human_requested(self, e: ev.HumanRequested) -> Change:
-        self.questions[e.id] = _question(e)
+    def _human_requested(self, e: ev.HumanRequested) -> ViewChange:
+        self.questions[e.id] = clean_question(e)
         if call := self.turns.call(e.call_id):
             call.state = "asking"
-        self.decisions.append(Entry(e.at, "ask", "needs-you", e.kind, one_line(e.needed, 400), e.turn))
+        self.decisions.append(DecisionItem(e.at, "ask", "needs-you", e.kind, one_line(e.needed, 400), e.turn))
         self.watch.hold(e.at)
-        return Change(self.turns.current, facts=True, card=True)
+        return ViewChange(self.turns.current, facts=True, card=True)
 
-    def _human_answered(self, e: ev.HumanAnswered) -> Change:
+    def _human_answered(self, e: ev.HumanAnswered) -> ViewChange:
         question = self.questions.pop(e.id, None)
         self._release(e.at)
         if question and (call := self.turns.call(question.call_id)):
             call.state = "running"
         words = "a secret" if e.secret else one_line(e.text, 400)
-        return self._add(Note(_ANSWERS[e.how] + (f": {words}" if words else "")), facts=True, card=True)
-
-    def _approval_requested(self, e: ev.ApprovalRequested) -> Change:
-        self.approvals[e.id] = replace(
-            e,
-            tool=one_line(e.tool, 60),
-            title=one_line(reveal(e.title), 400),
-            detail=reveal(e.detail),
-            arguments=clean_value(e.arguments, reveal),
-            diff=reveal(e.diff) if e.diff else None,
-            why=one_line(e.why, 400),
-            pattern=one_line(reveal(e.pattern), 400) if e.pattern else None,
+        return self._add(
+            NoteItem(
+                ("" if e.how == "nobody" else "you: ")
+                + wording.answer(e.how)
+                + (f": {words}" if words else "")
+            ),
+            facts=True,
+            card=True,
         )
+
+    def _approval_requested(self, e: ev.ApprovalRequested) -> ViewChange:
+        self.approvals[e.id] = clean_approval(e)
         if call := self.turns.call(e.call_id):
             call.state = "asking"
         self.watch.hold(e.at)
-        return Change(self.turns.current, facts=True, card=True)
+        return ViewChange(self.turns.current, facts=True, card=True)
 
-    def _approval_answered(self, e: ev.ApprovalAnswered) -> Change:
+    def _approval_answered(self, e: ev.ApprovalAnswered) -> ViewChange:
         request = self.approvals.pop(e.id, None)
         self._release(e.at)
         if request and (call := self.turns.call(request.call_id)):
             call.state = "queued" if e.how in ("once", "session") else "denied"
-        return Change(self.turns.current, facts=True, card=True)
+        return ViewChange(self.turns.current, facts=True, card=True)
 
     def _release(self, at: float) -> None:
         if not (self.questions or self.approvals or self.wait):
             self.watch.release(at)
 
-    def _queue_changed(self, e: ev.QueueChanged) -> Change:
-        self.steering, self.follow_ups = _queued(e.steering), _queued(e.follow_ups)
-        return Change(facts=True)
+    def _queue_changed(self, e: ev.QueueChanged) -> ViewChange:
+        self.steering, self.follow_ups = clean_queue(e.steering), clean_queue(e.follow_ups)
+        return ViewChange(facts=True)
 
-    def _steered(self, e: ev.Steered) -> Change:
+    def _steered(self, e: ev.Steered) -> ViewChange:
         self.steering = tuple(m for m in self.steering if m.id != e.id)
         self.follow_ups = tuple(m for m in self.follow_ups if m.id != e.id)
-        return self._add(Said(e.kind, clean_for_terminal(e.text)), facts=True)
-
-
-def _entry(event: ev.Decided) -> Entry:
-    return Entry(
-        event.at,
-        event.decision,
-        wording.decision_tone(event),
-        wording.decision(event),
-        one_line(event.why, 400),
-        event.turn,
-        failure=cut_lines(kept(event.failure.text)) if event.failure else "",
-        evidence=tuple((one_line(str(k), 40), one_line(str(v), 400)) for k, v in event.evidence.items()),
-        before=event.before,
-        after=event.after,
-    )
-
-
-def _question(event: ev.HumanRequested) -> ev.HumanRequested:
-    """A question, cleaned. The address is revealed: nobody opens what looks shorter than it is."""
-    return replace(
-        event,
-        needed=clean_for_terminal(event.needed),
-        where=one_line(reveal(event.where), 2_000),
-        tried=clean_for_terminal(event.tried),
-        tool=one_line(event.tool, 60) if event.tool else None,
-    )
-
-
-def _queued(messages: tuple[QueuedMessage, ...]) -> tuple[QueuedMessage, ...]:
-    return tuple(QueuedMessage(m.id, clean_for_terminal(m.text)) for m in messages)
+        return self._add(PersonItem(e.kind, clean_for_terminal(e.text)), facts=True)
 
 
 _FOLDS: Final = handlers(ViewState)

@@ -1,4 +1,4 @@
-"""How long a run has worked, as moments: nothing here reads a clock."""
+"""The working time of a run, as moments: nothing here reads a clock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Time of work: waits for limits and for people do not count (rule L3)."""
+    """Working time, without waits for limits and people (rule L3). All values are seconds."""
 
     started_at: float | None = None
     ended_at: float | None = None
@@ -17,8 +17,8 @@ class Stopwatch:
     def start(self, at: float) -> None:
         self.started_at, self.ended_at, self.held, self.held_since = at, None, 0.0, None
 
-    def go_on(self, at: float) -> None:
-        """Take up again what was ended; the time between counts as held."""
+    def resume(self, at: float) -> None:
+        """Continue after an end; the time between is not working time."""
         self.held += at - self.ended_at if self.ended_at is not None else 0.0
         self.ended_at = self.held_since = None
 

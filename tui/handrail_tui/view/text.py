@@ -1,7 +1,7 @@
-"""Foreign text, made safe for a terminal (rule L11), and the few words and numbers that all sinks share.
+"""Foreign text made safe for a terminal (rule L11), and the formats of numbers, durations and times.
 
-Nothing that a model, a tool or a provider wrote reaches a terminal before it went through this file. Events,
-the journal and the model keep the text as it came.
+All text of models, tools and providers goes through this module before it reaches a terminal. Events, the journal and
+the model keep the original text.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterable
+from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from pydantic_core import to_jsonable_python
@@ -17,13 +18,13 @@ from pydantic_core import to_jsonable_python
 from handrail.messages import clean
 
 LINE_LIMIT: Final = 2_000
-"""Characters of one line that are drawn; the rest is counted, not shown."""
+"""Characters of a line that are shown; the rest is only counted."""
 
 KEEP: Final = 60_000
-"""Characters of a long text that are kept for looking at, from its beginning and from its end."""
+"""Characters that are shown of a long text, from its start and from its end."""
 
 _ZERO_WIDTH_RUN: Final = 6
-"""Marks in a row that stay. Scripts stack three or four; more is done to hide or to spoil."""
+"""Combining marks allowed in a row. Scripts stack three or four; more is abuse."""
 
 # A control string (OSC, DCS, SOS, PM, APC) ends where its line ends: an unterminated one hides nothing.
 _SEQUENCE: Final = re.compile(
@@ -60,16 +61,15 @@ _LEADING_MARKS: Final = re.compile(f"[{_MARKS}]")
 _TRAILING_MARKS: Final = re.compile(f"[{_MARKS}]{{1,{_ZERO_WIDTH_RUN}}}\\Z")
 _OVERSTRIKE: Final = re.compile("[^\n\x08]\x08")
 _NOT_PLAIN: Final = re.compile("[^\t\n -~]")
-# Text without any of these (most text, in most languages) is clean as it stands.
+# Text without any of these (most text, in most languages) is already clean.
 _SUSPECT: Final = re.compile(f"[{_CONTROL_SET}\u2028-\u202e\u2065-\u2069\ud800-\udfff{_MARKS}]")
 
 
 def clean_for_terminal(text: str) -> str:
     r"""`text` without anything that a terminal would obey; `\n` and `\t` stay (rule L11).
 
-    Escape sequences go whole. Of a line that was redrawn with carriage returns the last state stays, as a
-    person would have seen it. Signs that turn the direction of text become visible, lone surrogates become
-    U+FFFD, marks without width are capped.
+    Escape sequences are removed whole. Of a line redrawn with carriage returns only the last state stays, as on a
+    terminal. Bidi controls become visible, lone surrogates become U+FFFD, runs of zero-width marks are capped.
     """
     if _SUSPECT.search(text) is None:
         return text
@@ -86,7 +86,7 @@ def clean_for_terminal(text: str) -> str:
 
 
 def _redrawn(line: str) -> str:
-    """What stands on a line after its carriage returns."""
+    """The line as it looks after its carriage returns."""
     if "\r" not in line:
         return line
     return next((part for part in reversed(line.split("\r")) if part), "")
@@ -95,7 +95,7 @@ def _redrawn(line: str) -> str:
 def reveal(text: str) -> str:
     r"""`text` with what a terminal would obey made visible instead of removed: ESC reads `␛`.
 
-    For what a person is asked to allow: a command must not look shorter than it is. `\n` and `\t` stay.
+    For approvals: a command must not look shorter than it is. `\n` and `\t` stay.
     """
     if _NOT_PLAIN.search(text) is None:
         return text
@@ -107,7 +107,7 @@ def reveal(text: str) -> str:
 
 def one_line(text: str, limit: int = 200) -> str:
     """`text` cleaned, its white space folded to single spaces, cut with `…` after `limit` characters."""
-    # The first part is enough: nothing behind it is drawn.
+    # The first part is enough: the rest is not shown.
     text = " ".join(clean_for_terminal(text[: limit * 8]).split())
     return text if len(text) <= limit else cut(text, limit)
 
@@ -123,12 +123,12 @@ def cut(text: str, limit: int) -> str:
 
 
 def _joins(char: str) -> bool:
-    """Whether `char` belongs to the character before it."""
+    """Whether `char` combines with the character before it."""
     return bool(unicodedata.combining(char)) or char in "\u200d\ufe0e\ufe0f"
 
 
 def cut_lines(text: str, limit: int = LINE_LIMIT) -> str:
-    """`text` with each line cut to `limit` characters, saying how many are not shown."""
+    """`text` with each line cut to `limit` characters, and the number of characters left out."""
     if len(text) <= limit:
         return text
     return "\n".join(
@@ -137,8 +137,8 @@ def cut_lines(text: str, limit: int = LINE_LIMIT) -> str:
     )
 
 
-def kept(text: str) -> str:
-    """`text` cleaned; of a huge one the beginning and the end, and how much lies between."""
+def clean_long(text: str) -> str:
+    """`text` cleaned; of a long one only its start and its end, and how much is between them."""
     if len(text) <= 2 * KEEP:
         return clean_for_terminal(text)
     between = plural(len(text) - 2 * KEEP, "character")
@@ -148,7 +148,7 @@ def kept(text: str) -> str:
 
 
 def clean_value(value: Any, cleaner: Callable[[str], str] = clean_for_terminal) -> Any:
-    """A value as JSON would hold it, with each text in it cleaned, keys included."""
+    """A value as JSON types, with every string cleaned, including keys."""
     if isinstance(value, str):
         return cleaner(value)
     if value is None or isinstance(value, int | float):
@@ -161,7 +161,7 @@ def clean_value(value: Any, cleaner: Callable[[str], str] = clean_for_terminal) 
 
 
 class Cleaner:
-    """`clean_for_terminal` for text that comes in pieces: a sequence torn between two pieces is held back."""
+    """`clean_for_terminal` for streamed text: an incomplete escape sequence is held back until it is complete."""
 
     __slots__ = ("_before", "_held")
     LONGEST = 4_096
@@ -171,7 +171,7 @@ class Cleaner:
         self._before = ""
 
     def feed(self, piece: str) -> str:
-        """What of `piece`, and of what was held back, can be shown now."""
+        """The text that can be shown now, from `piece` and what was held back."""
         if not self._held and _SUSPECT.search(piece) is None:
             self._before = ""
             return piece
@@ -186,13 +186,13 @@ class Cleaner:
         return shown
 
     def close(self) -> str:
-        """What was held back and turned out to be no sequence."""
+        """The held-back text, which was not an escape sequence after all."""
         held, self._held = self._held, ""
         return clean_for_terminal(held)
 
 
 class Tail:
-    """The last lines of a live output, cleaned, and how many went before. Its cost does not grow."""
+    """The last lines of a live output, cleaned, and the total number of lines. Bounded in memory and time."""
 
     __slots__ = ("_last", "lines", "total")
     KEEP = 50
@@ -209,11 +209,11 @@ class Tail:
         text = (self._last + piece) if len(piece) < self._CHARS else piece[-self._CHARS :]
         *whole, last = text.split("\n")
         self.lines.extend(cut(clean_for_terminal(line), LINE_LIMIT) for line in whole[-self.KEEP :])
-        # A line that is redrawn without end is held by its newest state.
+        # Of a line that is redrawn again and again only the newest part is kept.
         self._last = last if len(last) < self._CHARS else last[-self._CHARS :]
 
     def last(self, count: int) -> list[str]:
-        """The newest `count` lines that hold something, the unfinished one included."""
+        """The newest `count` lines, without blank ones at the end, including the unfinished one."""
         open_line = cut(clean_for_terminal(self._last), LINE_LIMIT)
         shown = [*self.lines, *([open_line] if open_line.strip() else [])]
         while shown and not shown[-1].strip():
@@ -222,12 +222,12 @@ class Tail:
 
 
 def line_count(text: str) -> int:
-    """Lines of `text`; a newline at the end begins no line."""
+    """The number of lines; a newline at the end starts no new line."""
     return text.count("\n") + (not text.endswith("\n")) if text else 0
 
 
 def count(number: float) -> str:
-    """`812`, `1.2k`, `18.4k`, `200k`, `1.3M`: at most four signs."""
+    """`812`, `1.2k`, `18.4k`, `200k`, `1.3M`: at most four characters."""
     for size, unit in ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")):
         if number >= size * 0.99995:
             scaled = number / size
@@ -241,7 +241,7 @@ def plural(number: int, one: str, many: str | None = None) -> str:
 
 
 def seconds(value: float) -> str:
-    """A duration as it is read beside others: `0.02 s`, `1.9 s`, `38 s`, `2:31`, `1:02:31`."""
+    """A measured duration: `0.02 s`, `1.9 s`, `38 s`, `2:31`, `1:02:31`."""
     if value < 0.995:
         return f"{max(0.0, value):.2f} s"
     if value < 9.95:
@@ -250,7 +250,7 @@ def seconds(value: float) -> str:
 
 
 def about(value: float) -> str:
-    """A delay as it is spoken of: `2 s`, `0.5 s`, `42 min`, `5 h`, `1 h 5 min`."""
+    """A delay, rounded: `2 s`, `0.5 s`, `42 min`, `5 h`, `1 h 5 min`."""
     if value < 59.5:
         return f"{value:.1f}".removesuffix(".0") + " s" if value < 10 else f"{value:.0f} s"
     hours, minutes = divmod(round(value / 60), 60)
@@ -265,11 +265,38 @@ def countdown(value: float) -> str:
     return f"{hours}:{minutes:02}:{secs:02}" if hours else f"{minutes}:{secs:02}"
 
 
+def remaining(value: float) -> str:
+    """A long countdown: `0:38:07`, `26:00:00`; whole seconds, rounded up so that 0:00:00 means now."""
+    whole = max(0, -int(-value // 1))
+    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
+
+
+def clock_time(moment: float) -> str:
+    """A moment as local time: `12:04:11`."""
+    return f"{datetime.fromtimestamp(moment):%H:%M:%S}"
+
+
+def local_time(moment: float, now: float, *, seconds: bool = True) -> str:
+    """A moment as local time: `12:04:11`, with the date where it is neither today nor within twelve hours.
+
+    Without `seconds`: `12:04`.
+    """
+    then, today = datetime.fromtimestamp(moment), datetime.fromtimestamp(now)
+    near = then.date() == today.date() or 0 <= moment - now < 43_200.0
+    day = "" if near else f"{then:%d %b} " if then.year == today.year else f"{then:%d %b %Y} "
+    return day + (f"{then:%H:%M:%S}" if seconds else f"{then:%H:%M}")
+
+
+def full_time(moment: float, zone: tzinfo | None) -> str:
+    """A moment with its date and time zone: `Tue 02 Dec 2025 12:04:11 CET`. None: the local zone."""
+    return f"{datetime.fromtimestamp(moment).astimezone(zone):%a %d %b %Y %H:%M:%S %Z}"
+
+
 def money(dollars: float) -> str:
     """`$0.21`; below ten cents one more digit: `$0.004`."""
     return f"${dollars:.2f}" if dollars >= 0.095 or dollars == 0 else f"${dollars:.3f}"
 
 
 def join(parts: Iterable[str], between: str = "  ") -> str:
-    """The parts that hold something."""
+    """The non-empty parts, joined."""
     return between.join(part for part in parts if part)

@@ -1,48 +1,55 @@
-"""The part of the fold that builds turns: requests, replies as they stream, batches and their results."""
+"""The part of the fold that builds turns: requests, streamed replies, batches and their results."""
 
 from __future__ import annotations
-
-from typing import Final
 
 from handrail import events as ev
 from handrail.events import FieldError
 from handrail.messages import AssistantMessage, Text, Thinking
 from handrail_tui.view import wording
-from handrail_tui.view.items import Attempt, Batch, Block, Call, Turn, Verdict, Writing
-from handrail_tui.view.text import clean_for_terminal, clean_value, kept, line_count, one_line, plural, reveal
+from handrail_tui.view.items import (
+    AttemptItem,
+    BatchItem,
+    CallDraft,
+    CallItem,
+    ReplyBlock,
+    SubmissionVerdict,
+    TurnItem,
+)
+from handrail_tui.view.text import (
+    clean_for_terminal,
+    clean_long,
+    clean_value,
+    line_count,
+    one_line,
+    plural,
+    reveal,
+)
 
-_STOPS: Final = {
-    "error": "the request failed",
-    "refusal": "the model refused",
-    "aborted": "stopped",
-    "length": "cut at the output cap",
-}
 
-
-class Turns:
-    """The turn that is being built. `current` is None before the first request of a run."""
+class TurnBuilder:
+    """Builds the current turn. `current` is None before the first request of a run."""
 
     def __init__(self) -> None:
-        self.current: Turn | None = None
+        self.current: TurnItem | None = None
         self._heading = ""
 
     @property
-    def attempt(self) -> Attempt | None:
+    def attempt(self) -> AttemptItem | None:
         return self.current.current if self.current else None
 
     def start(self, event: ev.TurnStarted, number: int, *, follows: bool) -> bool:
-        """A request begins: a new turn, or another attempt of the broken one. True for a new turn.
+        """A request begins: a new turn, or another attempt of a broken one. True for a new turn.
 
-        `follows`: nothing stands in the transcript behind the turn so far.
+        `follows`: the turn is the last item of the transcript.
         """
-        attempt = Attempt(number, event.at, self._heading)
+        attempt = AttemptItem(number, event.at, self._heading)
         self._heading = ""
         before = self.current
         if before is not None and before.current.superseded and follows:
             attempt.heading = ", ".join(p for p in (attempt.heading, before.current.fault) if p)
             before.attempts.append(attempt)
             return False
-        self.current = Turn([attempt])
+        self.current = TurnItem([attempt])
         return True
 
     def delta(self, event: ev.MessageDelta) -> None:
@@ -51,7 +58,7 @@ class Turns:
         if attempt is None:
             return
         if event.kind == "tool_call":
-            writing = attempt.writing.setdefault(event.index or 0, Writing(""))
+            writing = attempt.writing.setdefault(event.index or 0, CallDraft(""))
             if event.name:
                 writing.name = one_line(event.name, 60)
             writing.chars += len(event.text)
@@ -60,20 +67,20 @@ class Turns:
         if block is None or block.kind != event.kind or block.ended_at is not None:
             if block is not None and block.ended_at is None:
                 block.close(event.at)
-            block = Block(event.kind, event.at)
+            block = ReplyBlock(event.kind, event.at)
             attempt.blocks.append(block)
         block.add(event.text)
 
     def message(self, event: ev.MessageFinished) -> None:
-        """The whole reply, or as far as it came."""
+        """The complete reply, or as much as arrived."""
         if attempt := self.attempt:
             attempt.streaming, attempt.seconds = False, event.seconds
             attempt.writing.clear()
             attempt.blocks = _final_blocks(attempt.blocks, event.message, event.at)
-            attempt.fault = _STOPS.get(event.message.stop_reason, "")
+            attempt.fault = wording.reply_end(event.message.stop_reason)
 
     def decided(self, event: ev.Decided) -> None:
-        """What recovery made of the reply: a broken one is superseded by what comes next."""
+        """A decision of recovery: a broken reply is superseded by the next attempt."""
         attempt = self.attempt
         if attempt is None:
             return
@@ -84,20 +91,22 @@ class Turns:
             self._heading = wording.attempt_heading(event)
 
     def quoted(self, event: ev.CheckpointMade) -> None:
-        """How much of the broken reply goes on as quoted context (rule R9)."""
+        """How much of the broken reply is quoted in the next request (rule R9)."""
         # A checkpoint may quote an earlier attempt alone.
         if event.quoted and (attempt := self.attempt) and attempt.chars:
             attempt.kept = plural(event.quoted, "character")
 
-    def call(self, call_id: str | None) -> Call | None:
+    def call(self, call_id: str | None) -> CallItem | None:
         """A call of the batch under way."""
         batch = self.attempt.batch if self.attempt else None
         return next((call for call in batch.calls if call.id == call_id), None) if batch else None
 
     def batch_started(self, event: ev.ToolBatchStarted) -> None:
         if attempt := self.attempt:
-            calls = [Call(c.id, one_line(c.name, 60), one_line(reveal(c.title), 400)) for c in event.calls]
-            attempt.batch = Batch(event.at, calls, event.sequential)
+            calls = [
+                CallItem(c.id, one_line(c.name, 60), one_line(reveal(c.title), 400)) for c in event.calls
+            ]
+            attempt.batch = BatchItem(event.at, calls, event.sequential)
 
     def tool_started(self, event: ev.ToolStarted) -> None:
         if call := self.call(event.call_id):
@@ -117,12 +126,12 @@ class Turns:
         elif call.verdict is not None:
             call.state = "ok" if call.verdict.accepted else "error"
         elif call.state != "denied":
-            call.state = "not run"
+            call.state = "skipped"
         call.seconds, call.terminate = event.seconds, event.terminate
         call.summary = one_line(event.summary, 120)
         call.lines = line_count(event.text)
-        call.text = kept(event.text)
-        call.diff = kept(event.diff) if event.diff else None
+        call.text = clean_long(event.text)
+        call.diff = clean_long(event.diff) if event.diff else None
 
     def batch_finished(self, event: ev.ToolBatchFinished) -> None:
         if self.attempt and (batch := self.attempt.batch):
@@ -133,16 +142,16 @@ class Turns:
         if attempt := self.attempt:
             attempt.seconds, attempt.streaming = event.seconds, False
 
-    def submission(self, event: ev.Submission) -> Verdict:
-        """A call of submit was judged."""
+    def submission(self, event: ev.Submission) -> SubmissionVerdict:
+        """A submission was validated."""
         errors = tuple(FieldError(one_line(x.path, 120), one_line(x.message)) for x in event.errors)
-        verdict = Verdict(event.accepted, event.attempt, event.of, errors, clean_value(event.value))
+        verdict = SubmissionVerdict(event.accepted, event.attempt, event.of, errors, clean_value(event.value))
         if call := self.call(event.call_id):
             call.verdict = verdict
         return verdict
 
     def end(self, at: float) -> None:
-        """The run ended: nothing streams any more, wherever it stood."""
+        """The run ended: close everything that was still open."""
         if attempt := self.attempt:
             attempt.streaming = False
             attempt.writing.clear()
@@ -153,9 +162,9 @@ class Turns:
                 attempt.batch.seconds = max(0.0, at - attempt.batch.started_at)
 
 
-def _final_blocks(streamed: list[Block], message: AssistantMessage, at: float) -> list[Block]:
-    """The blocks of the whole reply. A streamed block that says the same is kept, with its moments."""
-    final: list[Block] = []
+def _final_blocks(streamed: list[ReplyBlock], message: AssistantMessage, at: float) -> list[ReplyBlock]:
+    """The blocks of the complete reply. A streamed block with the same text is reused, with its moments."""
+    final: list[ReplyBlock] = []
     for block in streamed:
         if block.ended_at is None:
             block.close(at)
@@ -168,5 +177,5 @@ def _final_blocks(streamed: list[Block], message: AssistantMessage, at: float) -
             final.append(twin)
             continue
         began = twin.started_at if twin else at
-        final.append(Block(part.type, began, [text], len(text), twin.ended_at if twin else at))
+        final.append(ReplyBlock(part.type, began, [text], len(text), twin.ended_at if twin else at))
     return final

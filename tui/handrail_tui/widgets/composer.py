@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -20,19 +20,18 @@ from textual.reactive import reactive
 from textual.widgets import OptionList, Static, TextArea
 
 from handrail_tui.controller import slash_commands
+from handrail_tui.controller.actions import SLASH
+from handrail_tui.controller.run import ComposerMode, SendKind
 from handrail_tui.view.text import clean_for_terminal
+from handrail_tui.widgets._completion import Completion, Trigger, complete, find_trigger
+from handrail_tui.widgets._completion_files import project_files
+from handrail_tui.widgets._completion_list import CompletionList
+from handrail_tui.widgets._composer_input import ComposerInput
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
-from handrail_tui.widgets.completion import Completion, Trigger, complete, find_trigger
-from handrail_tui.widgets.completion_files import project_files
-from handrail_tui.widgets.completion_list import CompletionList
-from handrail_tui.widgets.composer_input import ComposerInput
 
-Mode: TypeAlias = Literal["idle", "running", "waiting"]
-SendKind: TypeAlias = Literal["steer", "follow_up", "prompt"]
-
-_PLACEHOLDERS: Mapping[Mode, str] = {
-    "idle": "give it a task, / for commands, @ for files",
+_PLACEHOLDERS: Mapping[ComposerMode, str] = {
+    "idle": "describe a task, / for commands, @ for files",
     "running": "steer it, / for commands, @ for files",
     "waiting": "what you type is queued, / for commands, @ for files",
 }
@@ -44,7 +43,7 @@ class Composer(Vertical):
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
     NARROW: ClassVar[int] = 60
-    mode: reactive[Mode] = reactive("idle")
+    mode: reactive[ComposerMode] = reactive("idle")
 
     @dataclass
     class Submitted(Message):
@@ -60,7 +59,7 @@ class Composer(Vertical):
 
     @dataclass
     class Command(Message):
-        """A slash command, checked against the table."""
+        """A slash command that the registry knows."""
 
         name: str
         args: str
@@ -78,7 +77,7 @@ class Composer(Vertical):
         *,
         history: Iterable[str] = (),
         lone: Mapping[str, str] | None = None,
-        commands: Sequence[str] = tuple(slash_commands.BY_NAME),
+        commands: Sequence[str] = tuple(SLASH),
         id: str | None = None,
     ) -> None:
         """`root` is where `@` looks for files. `history` holds earlier texts, the newest last.
@@ -150,7 +149,7 @@ class Composer(Vertical):
         line.update(Content(clean_for_terminal(words)))
         line.set_class(not words, "-empty")
 
-    def watch_mode(self, mode: Mode) -> None:
+    def watch_mode(self, mode: ComposerMode) -> None:
         if self.is_mounted:
             self._hint()
 
@@ -178,10 +177,10 @@ class Composer(Vertical):
     def _message(self, text: str, follow_up: bool) -> Message:
         if parsed := slash_commands.parse(text):
             command, args = parsed
-            return self.Command(command.name, args)
+            return self.Command(command.slash, args)
         if text.startswith("!"):
             if not text[1:].strip():
-                raise ValueError("Behind ! stands a line for the shell.")
+                raise ValueError("Type a shell command after !")
             return self.Shell(text[1:].strip())
         kind: SendKind = "prompt" if self.mode == "idle" else "follow_up" if follow_up else "steer"
         return self.Submitted(self, text.strip(), kind)
@@ -231,7 +230,7 @@ class Composer(Vertical):
     def _clicked(self, event: OptionList.OptionSelected) -> None:
         event.stop()
         self.completions.highlighted = event.option_index
-        if offer := self.completions.chosen:
+        if offer := self.completions.marked:
             self.accept(offer)
         self.input.focus()
 

@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from textual.content import Content
 
-from handrail_tui.view.items import Entry
+from handrail_tui.view.items import DecisionItem
+from handrail_tui.view.text import clock_time
 from handrail_tui.widgets.transcript_items import TONES
 from handrail_tui.widgets.transcript_rows import styled
 
 _PAD = " " * 9
 
 
-def clock_time(moment: float) -> str:
-    """A moment as local time: `12:04:11`."""
-    return datetime.fromtimestamp(moment).strftime("%H:%M:%S")
-
-
-def head(entry: Entry) -> Content:
+def head(entry: DecisionItem) -> Content:
     """One decision on one line."""
     return styled(
         (clock_time(entry.at), "$dim"), " ", (entry.word, TONES[entry.tone]), f" {entry.rest}".rstrip()
     )
 
 
-def decision_lines(entries: list[Entry], width: int, room: int) -> list[Content]:
+def decision_lines(entries: list[DecisionItem], width: int, room: int) -> list[Content]:
     """As many of the newest decisions as `room` lines hold; says how many more there are."""
-    chosen: list[list[Content]] = []
+    shown: list[list[Content]] = []
     used = 0
     for entry in reversed(entries):
         lines = [head(entry).truncate(width, ellipsis=True)]
         if entry.why:
             lines += [_PAD + line for line in _two_lines(entry.why, max(8, width - len(_PAD)))]
-        if used + len(lines) > room - (len(chosen) + 1 < len(entries)):
+        if used + len(lines) > room - (len(shown) + 1 < len(entries)):
             break
-        chosen.append(lines)
+        shown.append(lines)
         used += len(lines)
-    hidden = len(entries) - len(chosen)
-    more = [styled((f"{hidden} before, ctrl+r shows all", "$faint"))] if hidden and room else []
-    return [*more, *(line for lines in reversed(chosen) for line in lines)]
+    hidden = len(entries) - len(shown)
+    more = [styled((f"{hidden} earlier; ctrl+r: all", "$faint"))] if hidden and room else []
+    return [*more, *(line for lines in reversed(shown) for line in lines)]
 
 
 def _two_lines(words: str, width: int) -> list[Content]:

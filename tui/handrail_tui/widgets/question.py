@@ -1,4 +1,4 @@
-"""A question in one line, answered with one key: for what should not happen by a slip of the finger."""
+"""A question in one line, answered with one key: for what must not happen by accident."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail_tui.widgets.transcript_rows import styled
 
 
 class Question(Static):
-    """Hidden until `ask`. A key that is no answer, esc, or looking elsewhere takes the question back."""
+    """Hidden until `ask`. Any other key, esc, or losing focus cancels the question."""
 
     DEFAULT_CSS = """
     Question {

@@ -15,7 +15,7 @@ from typing import Final
 
 from textual.content import Content
 
-from handrail_tui.view.items import Block
+from handrail_tui.view.items import ReplyBlock
 from handrail_tui.widgets.transcript_rows import INDENT, Row, blank, styled
 
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -35,13 +35,13 @@ def paragraph_lines(text: str, width: int) -> list[Content]:
     if _MARKED.search(text) is None:
         return Content(" ".join(text.split())).wrap(width)
     # Imported late: the parser costs a tenth of a second, and the first screen needs none.
-    from handrail_tui.widgets.reply_markdown import markdown_lines
+    from handrail_tui.widgets._reply_markdown import markdown_lines
 
     return markdown_lines(text, width)
 
 
 def warm_up() -> None:
-    """Import what the first Markdown needs, while nobody waits for it."""
+    """Import what the first Markdown needs, before it is needed."""
     paragraph_lines("`x`", 80)
 
 
@@ -75,9 +75,9 @@ class PlainRows:
 
 
 class ReplyRows:
-    """The rows of one block. `update` takes in what is new and returns all rows. Thinking is no Markdown."""
+    """The rows of one block. `update` takes in what is new and returns all rows. Thinking is not Markdown."""
 
-    def __init__(self, block: Block, width: int, indent: str = INDENT, style: str = "") -> None:
+    def __init__(self, block: ReplyBlock, width: int, indent: str = INDENT, style: str = "") -> None:
         self.width = width
         self._block, self._indent, self._style = block, styled((indent, "$line")), style
         self._room = max(8, width - len(indent))

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.widgets import Input, Static
 
-from handrail_tui.widgets.composer_input import ComposerInput
+from handrail_tui.widgets._composer_input import ComposerInput
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.transcript import Transcript
 from handrail_tui.widgets.transcript_rows import styled
 
 
 class _Sought(Input):
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,down", "go(1)", "next", id="search.next"),
-        Binding("up,shift+enter", "go(-1)", "previous", id="search.previous", key_display="↑"),
-        Binding("escape,ctrl+f", "leave", "close", id="search.close", priority=True),
-    ]
+    BINDINGS = bindings("search")
 
     def action_go(self, by: int) -> None:
         """To the next match below, or above."""
@@ -80,7 +75,7 @@ class SearchBar(Horizontal):
 
     def _show(self, found: tuple[int, int]) -> None:
         at, of = found
-        words = f"{at} of {of}" if of else "nothing" if self.query_one(_Sought).value else ""
-        keys = "   enter next  ↑ before  esc closes" if self.size.width >= 80 else ""
+        words = f"{at} of {of}" if of else "no match" if self.query_one(_Sought).value else ""
+        keys = "   enter: next  ↑: previous  esc: close" if self.size.width >= 80 else ""
         shown = styled((words, "$foreground" if of else "$waiting"), (keys, "$dim"))
         self.query_one("#search--found", Static).update(shown)

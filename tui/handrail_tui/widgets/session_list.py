@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.fuzzy import FuzzySearch
 from textual.widgets import OptionList
@@ -16,6 +15,7 @@ from textual.widgets.option_list import Option
 from handrail.session.summary import SessionSummary
 from handrail_tui.view import listing
 from handrail_tui.view.text import one_line
+from handrail_tui.widgets.bindings import bindings
 from handrail_tui.widgets.transcript_rows import styled
 
 _WIDE: Final = 96
@@ -35,16 +35,7 @@ class SessionList(OptionList):
     """Shows summaries, narrowed by `query`. Enter posts OptionSelected; `marked` is the one under the cursor."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter", "select", "go on", id="sessions.open"),
-        Binding("n", "screen.new", "new run", id="sessions.new"),
-        Binding("d", "screen.demos", "demos", id="sessions.demos"),
-        Binding("slash", "screen.filter", "filter", id="sessions.filter"),
-        Binding("r", "screen.replay", "replay", id="sessions.replay"),
-        Binding("f", "screen.fork", "fork", id="sessions.fork"),
-        Binding("e", "screen.export", "export", id="sessions.export"),
-        Binding("delete,x", "screen.delete", "delete", id="sessions.delete", key_display="x"),
-    ]
+    BINDINGS = bindings("sessions")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id, markup=False)

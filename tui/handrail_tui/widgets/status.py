@@ -1,9 +1,9 @@
-"""What it does and how far it may go: a column beside the transcript, or one line when there is no room for it."""
+"""What the run does and its limits: a column beside the transcript, or one line when there is no room for it."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from textual.content import Content
 from textual.widget import Widget
@@ -11,8 +11,8 @@ from textual.widget import Widget
 from handrail.clock import Clock
 from handrail_tui.view.state import Phase, ViewState
 from handrail_tui.view.text import about, count, countdown, money
+from handrail_tui.widgets._queue import queue_lines, queue_words
 from handrail_tui.widgets.decisions import decision_lines
-from handrail_tui.widgets.queue import queue_lines, queue_words
 from handrail_tui.widgets.transcript_rows import bar, beside, styled
 
 _WORDS: Final[dict[Phase, tuple[str, str]]] = {
@@ -39,10 +39,6 @@ _OUTCOMES: Final = {
 }
 _LABEL: Final = 13
 
-Fact: TypeAlias = (
-    "tuple[Literal['turn', 'submissions', 'continued', 'resumed', 'tokens', 'deadline'], Content]"
-)
-
 
 def status_word(view: ViewState, now: float, stopping: bool) -> tuple[str, str]:
     """The one word for what happens, and its colour."""
@@ -55,7 +51,7 @@ def status_word(view: ViewState, now: float, stopping: bool) -> tuple[str, str]:
     return _WORDS[view.phase]
 
 
-class _Facts(Widget):
+class _StatusWidget(Widget):
     """Draws itself from the state and the clock; `refresh` is all that a change asks for."""
 
     def __init__(self, view: ViewState, clock: Clock, *, id: str | None = None) -> None:
@@ -64,7 +60,7 @@ class _Facts(Widget):
         self.stopping = False
 
 
-class StatusColumn(_Facts):
+class StatusColumn(_StatusWidget):
     """The column: state, bounds, decisions, queue."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
@@ -114,8 +110,8 @@ class StatusColumn(_Facts):
         return [line.truncate(width, ellipsis=True) for line in lines]
 
 
-class StatusLine(_Facts):
-    """The same facts on one line, the least needed ones dropped first."""
+class StatusLine(_StatusWidget):
+    """The same figures on one line, the least needed ones dropped first."""
 
     DEFAULT_CSS = "StatusLine { height: 1; width: 1fr; background: $panel; padding: 0 2; }"
 

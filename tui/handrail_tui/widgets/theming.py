@@ -31,6 +31,7 @@ from textual.color import Color, ColorParseError
 from textual.theme import Theme
 
 import handrail_themes
+from handrail_tui.view.text import one_line
 
 DEFAULT = "handrail-dark"
 _TEXTUALS = "textual-dark"
@@ -191,7 +192,7 @@ class _Reader:
         try:
             Color.parse(value if isinstance(value, str) else repr(value))
         except ColorParseError:
-            problem = f"{value!r} is no colour; it may be #rrggbb, rgb(…), hsl(…), a CSS name or ansi_…"
+            problem = f"{value!r} is not a colour; it may be #rrggbb, rgb(…), hsl(…), a CSS name or ansi_…"
             self.fail(key, f"colors.{key}", problem)
 
 
@@ -301,3 +302,11 @@ def watch(app: App[Any], themes: Themes) -> None:
 
     look()
     app.set_interval(_RELOAD_S, look)
+
+
+def use(app: App[Any], name: str) -> str:
+    """Switch to the theme `name`. Returns an error message when there is none of that name, else nothing."""
+    if name not in (known := names(app)):
+        return f"there is no theme {one_line(name, 40)}; there are {', '.join(known)}"
+    app.theme = name
+    return ""

@@ -13,7 +13,7 @@ _SHARE: Final = 4
 """Drawing takes at most one part in this many plus one of the time, however much there is to draw."""
 
 
-class Painter:
+class Throttle:
     """Calls `paint` some time after `ask`: at once when it is quiet, else after max(50 ms, 4 × the last cost)."""
 
     def __init__(self, paint: Callable[[], None]) -> None:

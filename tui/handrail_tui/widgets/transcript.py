@@ -15,10 +15,9 @@ import time
 from bisect import bisect_right
 from collections.abc import Hashable
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Final
 
 from textual import events
-from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
@@ -29,11 +28,11 @@ from textual.strip import Strip
 from textual.style import Style
 from textual.visual import RenderOptions
 
-from handrail_tui.view.items import Compaction, End, Item, Note, Said, Turn
-from handrail_tui.widgets.transcript_items import compaction_rows, end_rows, note_rows, said_rows
-from handrail_tui.widgets.transcript_rows import Look, Row, blank
-from handrail_tui.widgets.transcript_search import Search, item_text
-from handrail_tui.widgets.turn import TurnRows
+from handrail_tui.view.items import TranscriptItem
+from handrail_tui.widgets._transcript_search import Search, item_text
+from handrail_tui.widgets._transcript_section import Section
+from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.transcript_rows import Look, Row
 
 _SLICE_S: Final = 0.012
 """Seconds of one go at making rows; what is left over waits for the next go."""
@@ -42,51 +41,11 @@ _PAUSE_S: Final = 0.02
 """Seconds between two goes, for keys."""
 
 
-class Section:
-    """The rows of one item, and whether they are as they should be."""
-
-    __slots__ = ("item", "rows", "stale", "turn", "unfolded")
-
-    def __init__(self, item: Item) -> None:
-        self.item = item
-        self.rows: list[Row] = []
-        self.stale = True
-        self.unfolded = False
-        self.turn = TurnRows(item) if isinstance(item, Turn) else None
-
-    def make(self, look: Look, *, current: bool) -> None:
-        """Make the rows, with air above them."""
-        match self.item:
-            case Turn():
-                assert self.turn is not None
-                rows = self.turn.rows(look, current=current)
-            case Said() as said:
-                rows = said_rows(said, look)
-            case Note() as note:
-                rows = note_rows(note, look)
-            case Compaction() as compaction:
-                rows = compaction_rows(compaction, look)
-            case End() as end:
-                rows = end_rows(end, look)
-        self.rows = [blank(), *rows]
-        self.stale = self.turn is not None and self.turn.behind
-
-
 class Transcript(ScrollView, can_focus=True):
     """Shows items. `touch` says that one is new or changed, `paint` draws what was touched."""
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "line(-1)", "up", show=False, id="transcript.up"),
-        Binding("down", "line(1)", "down", show=False, id="transcript.down"),
-        Binding("pageup", "page(-1)", "page up", show=False, id="transcript.page_up"),
-        Binding("pagedown", "page(1)", "page down", show=False, id="transcript.page_down"),
-        Binding("home", "top", "beginning", show=False, id="transcript.top"),
-        Binding("end", "follow", "end", show=False, id="transcript.follow"),
-        Binding("right", "fold(1)", "next fold", show=False, id="transcript.next_fold"),
-        Binding("left", "fold(-1)", "previous fold", show=False, id="transcript.previous_fold"),
-        Binding("enter", "open", "open, close", show=False, id="transcript.open"),
-    ]
+    BINDINGS = bindings("transcript")
 
     following: reactive[bool] = reactive(True)
     """Whether new rows are scrolled to."""
@@ -103,7 +62,7 @@ class Transcript(ScrollView, can_focus=True):
         self.thinking = False
         self.has_output = False
         self._sections: list[Section] = []
-        self._by_item: dict[Item, int] = {}
+        self._by_item: dict[TranscriptItem, int] = {}
         self._tops: list[int] = []
         self._total = 0
         self._toggled: set[Hashable] = set()
@@ -118,7 +77,7 @@ class Transcript(ScrollView, can_focus=True):
 
     # What the screen says -----------------------------------------------------------------------------------
 
-    def touch(self, item: Item) -> None:
+    def touch(self, item: TranscriptItem) -> None:
         """`item` is new, or changed."""
         index = self._by_item.get(item)
         if index is None:

@@ -1,10 +1,10 @@
-"""Rows of everything in the transcript that is no turn: the person's words, notes, compactions, the end."""
+"""Rows of everything in the transcript that is not a turn: the person's words, notes, compactions, the end."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from handrail_tui.view.items import Compaction, End, Level, Note, Said, Tone
+from handrail_tui.view.items import CompactionItem, EndItem, Level, NoteItem, PersonItem, Tone
 from handrail_tui.view.text import count, line_count, plural
 from handrail_tui.widgets.transcript_rows import (
     BAR,
@@ -36,7 +36,7 @@ _SAID_LINES: Final = 20
 _GUTTER: Final = INDENT + BAR
 
 
-def said_rows(said: Said, look: Look) -> list[Row]:
+def said_rows(said: PersonItem, look: Look) -> list[Row]:
     """What the person said, and what was piped in beside it."""
     rows = [Row(styled(("you", "bold $person"), (_SAID[said.kind], "$dim")))]
     rows += at_most(text_rows(said.text, look.width), _SAID_LINES, said, look)
@@ -48,7 +48,7 @@ def said_rows(said: Said, look: Look) -> list[Row]:
     return rows
 
 
-def note_rows(note: Note, look: Look) -> list[Row]:
+def note_rows(note: NoteItem, look: Look) -> list[Row]:
     """A notice, a warning, an answer that was given."""
     sign, style = _NOTES[note.level]
     rows: list[Row] = []
@@ -60,7 +60,7 @@ def note_rows(note: Note, look: Look) -> list[Row]:
     return at_most(rows, _SAID_LINES, note, look)
 
 
-def compaction_rows(item: Compaction, look: Look) -> list[Row]:
+def compaction_rows(item: CompactionItem, look: Look) -> list[Row]:
     """How much became how little, and the summary when it is opened."""
     messages = f"{plural(item.messages, 'message')}, " if item.messages else ""
     if item.ok is None:
@@ -76,7 +76,7 @@ def compaction_rows(item: Compaction, look: Look) -> list[Row]:
     return rows + (text_rows(item.summary, look.width, _GUTTER, "$dim") if opened else [])
 
 
-def end_rows(end: End, look: Look) -> list[Row]:
+def end_rows(end: EndItem, look: Look) -> list[Row]:
     """The outcome, in plain words."""
     rows = rows_of(styled((end.words, f"bold {TONES[end.tone]}"), (f"  {end.detail}", "$dim")), look.width)
     return rows + (text_rows(end.error, look.width, INDENT, "$dim") if end.error else [])

@@ -1,13 +1,14 @@
 """A card: the one thing above the composer that a person may want to act on.
 
-A card is made from events and a clock, and posts what the person chose (`chosen`); it never touches a
+A card is made from events and a clock, and posts what the person chose (`Card.Chose`); it never touches a
 session. Its keys are bindings with ids, so settings remap them and help lists them. They work when the card
-has the focus, and with an empty composer too (`CardHost` hands them over), but only as `InputGuard` allows.
+has the focus, and with an empty composer too (through `CardHost`), but only as `InputGuard` allows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
@@ -17,14 +18,15 @@ from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.css.query import NoMatches
+from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from handrail.clock import Clock
+from handrail_tui.controller.cards import Choice
 from handrail_tui.view.text import plural
-from handrail_tui.widgets.cards.chosen import Choice
+from handrail_tui.widgets.cards._parts import CardInput, Countdown, styled
 from handrail_tui.widgets.cards.guard import InputGuard
-from handrail_tui.widgets.cards.parts import CardInput, Countdown, styled
 
 Accent: TypeAlias = Literal["needs-you", "waiting", "decision", "accepted", "rejected"]
 
@@ -49,17 +51,23 @@ class Card(Vertical, can_focus=True):
     REPAINT_S: ClassVar[float] = 0.25
     """Seconds of real time between two looks at the clock; durations themselves come from the clock."""
 
+    @dataclass
+    class Chose(Message):
+        """The person chose something on a card."""
+
+        choice: Choice
+
     def __init__(self, clock: Clock, guard: InputGuard | None = None) -> None:
         super().__init__(classes=f"-{self.ACCENT}")
         self.clock = clock
         self.guard = guard or InputGuard()
         self.appeared_at = float("inf")
         self.behind = 0
-        """How many more cards wait for their turn behind this one."""
+        """How many more cards are due after this one."""
         self.reachable = True
         """Whether a bare key reaches this card now: not while the composer holds text."""
         self._typing: tuple[CardInput, Callable[[CardInput], None]] | None = None
-        self._given = False
+        self._sent_line = False
 
     # What a subclass gives ----------------------------------------------------------------------------------
 
@@ -132,7 +140,7 @@ class Card(Vertical, can_focus=True):
 
     def title(self, words: str, detail: str = "") -> Content:
         """A head in the card's own colour, with a quiet detail, and how many more wait."""
-        more = f"   {self.behind} more behind this" if self.behind else ""
+        more = f"   {self.behind} more after this" if self.behind else ""
         return Content.assemble(
             styled(words, f"bold ${self.ACCENT}"),
             styled(f"   {detail}" if detail else "", "$dim"),
@@ -142,11 +150,11 @@ class Card(Vertical, can_focus=True):
     def keys(self) -> list[Content]:
         """The keys and what they do, as far as they can be pressed now."""
         if self._typing:
-            return [_key("enter", "hands it in"), _key("esc", "back")]
+            return [_key("enter", "send"), _key("esc", "back")]
         shown = self._choices()
         parts = [_key("/".join(keys), self.label(binding), self.reachable) for binding, keys in shown]
         if not self.reachable:
-            parts.insert(0, _key("tab", "to get here, then"))
+            parts.insert(0, _key("tab", "for the card, then"))
         if hint := self.hint() or self._below():
             parts.append(styled(hint, "$dim"))
         return parts
@@ -210,7 +218,7 @@ class Card(Vertical, can_focus=True):
     # Typing -------------------------------------------------------------------------------------------------
 
     def ask(self, placeholder: str, done: Callable[[CardInput], None], secret: bool = False) -> None:
-        """Open a line for typing; `done` gets it when it is handed in."""
+        """Open a line for typing; `done` gets it when enter is pressed."""
         line = CardInput(placeholder=placeholder, password=secret, compact=True)
         self._typing = (line, done)
         self.mount(line)
@@ -218,7 +226,7 @@ class Card(Vertical, can_focus=True):
         self.repaint()
 
     def stop_asking(self) -> None:
-        """Take the line for typing away; the card has the keyboard."""
+        """Remove the line for typing and focus the card."""
         if self._typing:
             self._typing[0].remove()
             self._typing = None
@@ -231,17 +239,17 @@ class Card(Vertical, can_focus=True):
         self.stop_asking()
 
     @on(Input.Submitted)
-    def _handed_in(self, event: Input.Submitted) -> None:
+    def _sent(self, event: Input.Submitted) -> None:
         event.stop()
         if self._typing:
             line, done = self._typing
-            self._given = True
+            self._sent_line = True
             done(line)
 
     @on(Input.Changed)
     def _quiet(self, event: Input.Changed) -> None:
-        event.stop()  # nobody outside needs to know what is being typed, least of all a secret
-        self._given = False
+        event.stop()  # what is being typed stays inside the card: it may be a secret
+        self._sent_line = False
 
     @property
     def busy(self) -> bool:
@@ -250,14 +258,14 @@ class Card(Vertical, can_focus=True):
 
     @property
     def unsent(self) -> str:
-        """What was typed here and not handed in; a secret is nobody's to keep."""
-        if self._typing is None or self._given or self._typing[0].password:
+        """What was typed here and not sent; a secret is never kept."""
+        if self._typing is None or self._sent_line or self._typing[0].password:
             return ""
         return self._typing[0].value
 
     def choose(self, choice: Choice) -> None:
         """Say what the person chose."""
-        self.post_message(choice)
+        self.post_message(self.Chose(choice))
 
 
 def _key(key: str, words: str, lit: bool = True) -> Content:

@@ -7,7 +7,7 @@ import re
 from textual.content import Content
 
 from handrail_tui.view.text import clean_for_terminal, cut_lines, plural
-from handrail_tui.widgets.cards.parts import styled
+from handrail_tui.widgets.cards._parts import styled
 
 MOST_ROWS = 1_000
 """Lines of a diff that are drawn; how many more there are stands below them."""

@@ -1,4 +1,4 @@
-"""When a card may take a key: never from under the fingers of someone who types."""
+"""When a card may take a key: never while someone is typing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ AFTER_TYPING_S = 1.0
 class InputGuard:
     """Holds keys back from a card that has just appeared, and from any card while a person types.
 
-    `now` is the machine's monotonic clock, not the session's: it is the person's hands that count. The
+    `now` is the machine's monotonic clock, not the session's: what counts is the person's typing. The
     composer calls `typed` for each key; a card asks `allows` with the moment it appeared.
     """
 

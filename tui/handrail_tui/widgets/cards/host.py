@@ -1,4 +1,4 @@
-"""The place of the cards, above the composer."""
+"""The container of the cards, above the composer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from textual.containers import Vertical
 from textual.widget import Widget
 
 from handrail.clock import Clock
-from handrail_tui.widgets.cards import Card, CardContext, CardTrigger, by_urgency, card_for
-from handrail_tui.widgets.cards.chosen import Close
+from handrail_tui.controller.cards import CardContext, CardTrigger, Close, by_urgency
+from handrail_tui.widgets.cards import card_for
+from handrail_tui.widgets.cards.base import Card
 from handrail_tui.widgets.cards.guard import InputGuard
 
 
@@ -23,9 +24,9 @@ class _Composer(Protocol):
 
 
 class CardHost(Vertical):
-    """Shows the most urgent of the open subjects, and brings keys to its card.
+    """Shows the most urgent of the due triggers, and brings keys to its card.
 
-    `show` may be called after every event: a card stays as long as its subject is the most urgent one, or
+    `show` may be called after every event: a card stays as long as its trigger is the most urgent one, or
     something is being typed in it. The composer calls `offer` with a key that was pressed while it was empty.
     """
 
@@ -39,8 +40,8 @@ class CardHost(Vertical):
         self._clock = clock
         self.guard = guard or InputGuard()
         self.card: Card | None = None
-        self._subject: CardTrigger | None = None
-        self._put_away: CardTrigger | None = None
+        self._trigger: CardTrigger | None = None
+        self._dismiss_card: CardTrigger | None = None
         self._home: Widget | None = None
         self._composer: _Composer | None = None
         self._bare = True
@@ -52,25 +53,25 @@ class CardHost(Vertical):
         """Where the keyboard goes when a card that had it is gone; and who takes letters no card wants."""
         self._home, self._composer = widget, composer
 
-    def show(self, subjects: Iterable[CardTrigger], facts: CardContext | None = None) -> Card | None:
-        """Bring the card in line with what is open now."""
-        waiting = by_urgency(subject for subject in subjects if subject is not self._put_away)
-        subject = waiting[0] if waiting else None
-        if self.card is not None and self.card.busy and self._subject in waiting:
-            subject = self._subject  # what is being typed comes first
+    def show(self, triggers: Iterable[CardTrigger], context: CardContext | None = None) -> Card | None:
+        """Bring the card in line with what is due now."""
+        waiting = by_urgency(trigger for trigger in triggers if trigger is not self._dismiss_card)
+        trigger = waiting[0] if waiting else None
+        if self.card is not None and self.card.busy and self._trigger in waiting:
+            trigger = self._trigger  # what is being typed comes first
         # Mostly it is the same object: a large value is not compared with itself again and again.
-        if subject is not self._subject and subject != self._subject:
-            self._swap(subject, facts)
+        if trigger is not self._trigger and trigger != self._trigger:
+            self._swap(trigger, context)
         if self.card is not None and self.card.behind != len(waiting) - 1:
             self.card.behind = len(waiting) - 1
             if self.card.is_mounted:
                 self.card.repaint()
         return self.card
 
-    def _swap(self, subject: CardTrigger | None, facts: CardContext | None) -> None:
+    def _swap(self, trigger: CardTrigger | None, context: CardContext | None) -> None:
         old, focused = self.card, self.app.focused
-        self._subject = subject
-        self.card = card_for(subject, self._clock, self.guard, facts) if subject is not None else None
+        self._trigger = trigger
+        self.card = card_for(trigger, self._clock, self.guard, context) if trigger is not None else None
         self.set_class(self.card is None, "-empty")
         if self.card is not None:
             self.card.reachable = self._bare
@@ -78,7 +79,7 @@ class CardHost(Vertical):
         if old is None:
             return
         if focused is not None and old in focused.ancestors_with_self:
-            # Who was busy with one card goes on with the next.
+            # Whoever was using one card continues with the next.
             next_one = self.card or self._home
             if next_one is not None:
                 next_one.focus()
@@ -86,14 +87,15 @@ class CardHost(Vertical):
             self._composer.type_character(old.unsent)
         old.remove()
 
-    @on(Close)
-    def _close(self, event: Close) -> None:
-        event.stop()
-        self.put_away()
+    @on(Card.Chose)
+    def _chose(self, event: Card.Chose) -> None:
+        if isinstance(event.choice, Close):
+            event.stop()
+            self.dismiss_card()
 
-    def put_away(self) -> None:
-        """Take the card away; it does not come back for what it was about."""
-        self._put_away = self._subject
+    def dismiss_card(self) -> None:
+        """Remove the card; it does not come back for the same trigger."""
+        self._dismiss_card = self._trigger
         self._swap(None, None)
 
     # Keys ---------------------------------------------------------------------------------------------------

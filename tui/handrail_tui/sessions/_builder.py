@@ -1,0 +1,110 @@
+"""Builds a session from settings: provider, tools, instructions, hooks. Used for new and for resumed sessions."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail import instructions, trust
+from handrail.settings import Hooks, LoadedSettings, Settings
+from handrail_tui.sessions.model import resolve_model
+from handrail_tui.sessions.project_trust import warn_untrusted
+
+if TYPE_CHECKING:
+    from handrail.clock import Clock
+    from handrail.events import Instruction
+    from handrail.output.types import Output
+    from handrail.policy import Bounds, RecoveryPolicy
+    from handrail.providers.base import Provider
+    from handrail.providers.catalog import Resolved
+    from handrail.session import Session
+    from handrail.session.writer import JournalWriter
+    from handrail.tools.base import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionBuilder:
+    """Everything a session is built from. `load` checks all of it, before a journal is created."""
+
+    settings: Settings
+    cwd: Path
+    clock: Clock
+    resolved: Resolved
+    provider: Provider
+    tools: list[Tool]
+    instructions: tuple[Instruction, ...]
+
+    @classmethod
+    def load(cls, loaded: LoadedSettings, cwd: Path, clock: Clock) -> SessionBuilder:
+        """Resolve the model and load tools and instructions. Raises ConfigError."""
+        from handrail.providers import catalog
+        from handrail.tools import builtin_tools
+
+        chosen = loaded.settings
+        system = None if chosen.system is None else Path(chosen.system).expanduser()
+        trusted = trust.is_trusted(trust.project_root(cwd), also=chosen.trusted)
+        if not trusted:
+            warn_untrusted(cwd, loaded)
+        tools = builtin_tools() if chosen.tools is None else builtin_tools(chosen.tools)
+        in_force = instructions.load(cwd, trusted=trusted, system=system)
+        resolved = resolve_model(chosen)
+        provider = catalog.make_provider(resolved, clock)
+        return cls(chosen, cwd, clock, resolved, provider, tools, in_force)
+
+    def build(
+        self,
+        writer: JournalWriter,
+        *,
+        bounds: Bounds,
+        recovery: RecoveryPolicy,
+        output: Output[Any] | None,
+        attended: bool,
+    ) -> Session:
+        """The session; `writer` writes its journal. Raises ValueError when the session refuses its bounds."""
+        from handrail.session import Session
+        from handrail.session.control import Control
+
+        session = Session(
+            self.provider,
+            tools=self.tools,
+            cwd=self.cwd,
+            instructions=self.instructions,
+            bounds=bounds,
+            recovery=recovery,
+            approve=self.settings.approve,
+            clock=self.clock,
+            record=writer,
+            id=writer.journal.session,
+            output=output,
+            attended=attended,
+            max_output=self.settings.max_output,
+            effort=self.settings.effort,
+            secrets=self._secrets(),
+        )
+        session.listen(Control(session, writer.journal.path.parent))
+        if self.settings.hooks != Hooks():
+            self._add_hooks(session)
+        return session
+
+    def _add_hooks(self, session: Session) -> None:
+        from handrail_tui.sessions.hooks import HookRunner
+
+        session.listen(
+            HookRunner(
+                self.settings.hooks,
+                session=session.id,
+                cwd=self.cwd,
+                report=lambda words: session.notice(words, level="warning"),
+            )
+        )
+
+    def _secrets(self) -> list[str]:
+        """The keys to mask: those of the environment, of the model and of the settings (rule J5)."""
+        from handrail.mask import key_values
+        from handrail.session.spec import secrets_in
+
+        keys = [self.resolved.api_key, *(p.key for p in self.settings.providers.values())]
+        known = [key for key in keys if key and not key.startswith(("!", "keyring:"))]
+        return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers, self.resolved.base_url)]
