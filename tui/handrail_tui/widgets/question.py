@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from textual import events
 from textual.content import Content
@@ -16,19 +17,7 @@ from handrail_tui.widgets.transcript_rows import styled
 class Question(Static):
     """Hidden until `ask`. Any other key, esc, or losing focus cancels the question."""
 
-    DEFAULT_CSS = """
-    Question {
-        display: none;
-        height: auto;
-        width: 1fr;
-        margin: 0 2;
-        padding: 1 2;
-        background: $raised;
-        color: $foreground;
-        border-left: outer $needs-you;
-        &.-asking { display: block; }
-    }
-    """
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Protocol
 
 from textual import events, on
@@ -30,10 +31,7 @@ class CardHost(Vertical):
     something is being typed in it. The composer calls `offer` with a key that was pressed while it was empty.
     """
 
-    DEFAULT_CSS = """
-    CardHost { height: auto; width: 1fr; }
-    CardHost.-empty { display: none; }
-    """
+    DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
     def __init__(self, clock: Clock, guard: InputGuard | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id, classes="-empty")
