@@ -11,15 +11,16 @@ from handrail import events as ev
 from handrail.loop.compaction import estimate
 from handrail.loop.context import Cause, RunContext, Scope
 from handrail.messages import AssistantMessage, Block, Failure, ToolCall, Usage, clean
-from handrail.providers.assemble import Assembler
+from handrail.providers.assemble import PartialReply
 from handrail.providers.base import (
     CallDelta,
     CallStarted,
     Finished,
-    Note,
     Part,
     Provider,
+    ProviderNotice,
     Request,
+    Started,
     TextDelta,
     ThinkingDelta,
 )
@@ -43,6 +44,7 @@ class Asker:
     def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self._scope: Scope | None = None
+        self._partial = PartialReply("")
         self._ids: set[str] = set()
 
     def retry_now(self) -> None:
@@ -56,7 +58,7 @@ class Asker:
 
     def rebuild(self, model: str, pieces: Iterable[ev.MessageDelta]) -> AssistantMessage:
         """A reply from the pieces on record: as far as it came when the program ended (rule J3)."""
-        partial = Assembler(model)
+        partial = PartialReply(model)
         for piece in pieces:
             if piece.kind == "text":
                 partial.text(piece.text)
@@ -65,7 +67,7 @@ class Asker:
             elif piece.index is not None:
                 if piece.name is not None:
                     partial.call(piece.index, "", piece.name)
-                partial.arguments(piece.index, piece.text)
+                partial.take(CallDelta(piece.index, piece.text))
         failure = Failure(LOST, phase="stream")
         return self._unique(partial.message("error", failure=failure))
 
@@ -74,19 +76,19 @@ class Asker:
         stage = self._stage
         started = stage.clock.now()
         stage.emit(ev.MessageStarted(**stage.stamp(), model=provider.model.name))
-        partial = Assembler(provider.model.name)
+        self._partial = PartialReply(provider.model.name)
         message: AssistantMessage | None = None
         with stage.interrupts.scope() as scope:
             self._scope = scope
             watch = _IdleWatch(stage, scope, idle_s)
             try:
-                message = await self._read(provider, request, partial, watch)
+                message = await self._read(provider, request, watch)
             finally:
                 watch.cancel()
                 self._scope = None
         cause = scope.cause if message is None else None
         if message is None:
-            message = _broken(partial, cause, idle_s, provider)
+            message = _broken(self._partial, cause, idle_s, provider)
         message = self._unique(message)
         guess = estimate(request, message) if message.usage is None else None
         cost = _cost(provider, message.usage or guess)
@@ -104,33 +106,33 @@ class Asker:
             )
         return Reply(message, cause)
 
-    async def _read(
-        self, provider: Provider, request: Request, partial: Assembler, watch: _IdleWatch
-    ) -> AssistantMessage:
+    async def _read(self, provider: Provider, request: Request, watch: _IdleWatch) -> AssistantMessage:
         stage = self._stage
         now, pass_on, turn = stage.clock.now, stage.pass_on, stage.turn
+        collects = True  # until the provider shows the reply that it collects itself
         try:
             stream = provider.stream(request)
             try:
                 async for part in stream:
                     at = watch.last = now()
-                    if isinstance(part, TextDelta):
-                        text = clean(part.text)
-                        partial.text(text)
-                        pass_on(ev.MessageDelta(at=at, turn=turn, text=text))
-                    elif isinstance(part, Finished):
+                    if isinstance(part, Finished):
                         return part.message
-                    elif isinstance(part, Note):
+                    if isinstance(part, Started):
+                        self._partial, collects = part.reply, False
+                    elif isinstance(part, ProviderNotice):
                         stage.emit(ev.Notice(**stage.stamp(), text=clean(part.text), level=part.level))
+                    elif collects:
+                        for cleaned in self._partial.take(part):
+                            pass_on(_delta(cleaned, at, turn))
                     else:
-                        pass_on(_delta(part, partial, at, turn))
+                        pass_on(_delta(part, at, turn))
             finally:
                 await _close(stream)
         except Exception as error:  # a provider should not raise; whatever it does, the loop is total
             failure = Failure(f"{type(error).__name__}: {error}", provider.model.provider, "stream")
-            return partial.message("error", failure=failure)
+            return self._partial.message("error", failure=failure)
         failure = Failure("the stream ended before the reply was finished", provider.model.provider, "stream")
-        return partial.message("error", failure=failure)
+        return self._partial.message("error", failure=failure)
 
     def _unique(self, message: AssistantMessage) -> AssistantMessage:
         """Give duplicate and empty call ids a name of their own, always the same one (rule L5)."""
@@ -175,22 +177,20 @@ class _IdleWatch:
         self._timer.cancel()
 
 
-def _delta(part: Part, partial: Assembler, at: float, turn: int | None) -> ev.MessageDelta:
+def _delta(part: Part, at: float, turn: int | None) -> ev.MessageDelta:
+    if isinstance(part, TextDelta):
+        return ev.MessageDelta(at=at, turn=turn, text=part.text)
     if isinstance(part, ThinkingDelta):
-        text = clean(part.text)
-        partial.thinking(text)
-        return ev.MessageDelta(at=at, turn=turn, kind="thinking", text=text)
+        return ev.MessageDelta(at=at, turn=turn, kind="thinking", text=part.text)
     if isinstance(part, CallStarted):
-        name = clean(part.name)
-        partial.call(part.index, part.id, name)
-        return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=part.index, name=name)
+        return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=part.index, name=part.name)
     call = cast(CallDelta, part)
-    text = clean(call.text)
-    partial.arguments(call.index, text)
-    return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=call.index, text=text)
+    return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=call.index, text=call.text)
 
 
-def _broken(partial: Assembler, cause: Cause | None, idle_s: float, provider: Provider) -> AssistantMessage:
+def _broken(
+    partial: PartialReply, cause: Cause | None, idle_s: float, provider: Provider
+) -> AssistantMessage:
     """What came before one of ours ended the stream."""
     if cause in ("idle", "retry"):
         why = (

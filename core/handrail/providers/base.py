@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from handrail.messages import AssistantMessage, Message
 from handrail.policy import Effort
+
+if TYPE_CHECKING:
+    from handrail.providers.assemble import PartialReply
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 
@@ -96,8 +99,18 @@ class CallDelta:
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A line for the person about the server or the way to it; no part of the reply."""
+class Started:
+    """The reply that the parts behind this one make up, as far as it came at any moment.
+
+    A provider that collects its reply anyway sends this first, so that the loop need not collect it again.
+    """
+
+    reply: PartialReply
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderNotice:
+    """A line for the person about the server or the connection; not part of the reply."""
 
     text: str
     level: Literal["info", "warning"] = "info"
@@ -110,7 +123,7 @@ class Finished:
     message: AssistantMessage
 
 
-Part: TypeAlias = TextDelta | ThinkingDelta | CallStarted | CallDelta | Note | Finished
+Part: TypeAlias = TextDelta | ThinkingDelta | CallStarted | CallDelta | Started | ProviderNotice | Finished
 
 
 @runtime_checkable
