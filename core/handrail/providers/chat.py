@@ -20,7 +20,7 @@ from handrail.providers.assemble import OpenBlock, PartialReply
 from handrail.providers.base import ModelInfo, Part, Request
 from handrail.providers.chat_request import ChatQuirks, chat_body
 from handrail.providers.http import Wire, bearer
-from handrail.providers.streaming import MAX_ERROR, StreamFault, count, fault, mapping, read_reply, words
+from handrail.providers.streaming import StreamFault, count, fault, mapping, read_reply, words
 
 STOPS: dict[str, StopReason] = {
     "stop": "stop",
@@ -81,10 +81,10 @@ class ChatReader:
         told = _error(event, choice)
         return parts if told is None else _then(parts, fault(told, {}))
 
-    def whole(self, body: Mapping[str, Any]) -> Iterable[Part]:
+    def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:
         """The same for a server that answers with one completion and no stream."""
         if _first_choice(body) is None and _error(body, None) is None:
-            raise StreamFault(json.dumps(body, ensure_ascii=False)[:MAX_ERROR])
+            return None
         return self.feed(body)
 
     def message(self, failure: Failure | None) -> AssistantMessage:

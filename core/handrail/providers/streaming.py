@@ -66,8 +66,8 @@ class Reader(Protocol):
         """What one event adds. Raises StreamFault for an error told in the stream."""
         ...
 
-    def whole(self, body: Mapping[str, Any]) -> Iterable[Part]:
-        """The same for a server that answers with one body and no stream."""
+    def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:
+        """The same for a server that answers with one body and no stream; None for one of no known shape."""
         ...
 
     def message(self, failure: Failure | None) -> AssistantMessage:
@@ -136,7 +136,10 @@ def read_event(reader: Reader, event: ServerEvent) -> Iterable[Part]:
             return ()
         raise StreamFault(f"the stream ended in an event that is not JSON: {text[:SHOWN]}")
     if event.event == "body":
-        return reader.whole(data)
+        parts = reader.whole(data)
+        if parts is None:
+            raise StreamFault(text[:MAX_ERROR])
+        return parts
     if event.event and "type" not in data:
         data["type"] = event.event
     return reader.feed(data)

@@ -15,7 +15,16 @@ from mock_server import MockServer, sse
 from replay import HELLO, ask, check_parts
 
 from handrail.messages import AssistantMessage, Thinking, Usage
-from handrail.providers.base import CallDelta, CallStarted, Finished, ModelInfo, Part, Provider, TextDelta
+from handrail.providers.base import (
+    CallDelta,
+    CallStarted,
+    Finished,
+    ModelInfo,
+    Part,
+    Provider,
+    Started,
+    TextDelta,
+)
 from handrail.providers.chat import ChatReader, OpenAIChat
 from handrail.providers.sse import ServerEvent
 from handrail.providers.streaming import StreamFault, read_event
@@ -231,7 +240,7 @@ class TestEnds:
     async def test_a_reply_is_whole_though_no_end_mark_ever_comes(
         self, server: MockServer, model: Provider, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("handrail.providers.chat.USAGE_S", 0.05)
+        monkeypatch.setattr("handrail.providers.streaming.USAGE_S", 0.05)
         server.answer(sse(chunk({"content": "x"}, "stop"), done=False), cut="hang")
         _, message = await ask(model)
         assert (message.stop_reason, message.failure) == ("stop", None)
@@ -450,6 +459,7 @@ class TestStopping:
     ) -> None:
         server.answer(sse(chunk({"content": "half"}), done=False), cut="hang")
         stream = model.stream(HELLO)
+        assert isinstance(await anext(stream), Started)
         assert await anext(stream) == TextDelta("half")
         await stream.aclose()  # type: ignore[attr-defined]
         await asyncio.wait_for(server.closed_by_client.wait(), 5)
