@@ -19,6 +19,7 @@ from handrail.providers.base import (
     Part,
     Provider,
     ProviderNotice,
+    ReplySoFar,
     Request,
     Started,
     TextDelta,
@@ -44,7 +45,7 @@ class Asker:
     def __init__(self, stage: RunContext) -> None:
         self._stage = stage
         self._scope: Scope | None = None
-        self._partial = PartialReply("")
+        self._partial: ReplySoFar = PartialReply("")
         self._ids: set[str] = set()
 
     def retry_now(self) -> None:
@@ -76,7 +77,6 @@ class Asker:
         stage = self._stage
         started = stage.clock.now()
         stage.emit(ev.MessageStarted(**stage.stamp(), model=provider.model.name))
-        self._partial = PartialReply(provider.model.name)
         message: AssistantMessage | None = None
         with stage.interrupts.scope() as scope:
             self._scope = scope
@@ -109,7 +109,8 @@ class Asker:
     async def _read(self, provider: Provider, request: Request, watch: _IdleWatch) -> AssistantMessage:
         stage = self._stage
         now, pass_on, turn = stage.clock.now, stage.pass_on, stage.turn
-        collects = True  # until the provider shows the reply that it collects itself
+        own = PartialReply(provider.model.name)
+        self._partial, collects = own, True  # until the provider shows the reply that it collects itself
         try:
             stream = provider.stream(request)
             try:
@@ -122,7 +123,7 @@ class Asker:
                     elif isinstance(part, ProviderNotice):
                         stage.emit(ev.Notice(**stage.stamp(), text=clean(part.text), level=part.level))
                     elif collects:
-                        for cleaned in self._partial.take(part):
+                        for cleaned in own.take(part):
                             pass_on(_delta(cleaned, at, turn))
                     else:
                         pass_on(_delta(part, at, turn))
@@ -188,9 +189,7 @@ def _delta(part: Part, at: float, turn: int | None) -> ev.MessageDelta:
     return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=call.index, text=call.text)
 
 
-def _broken(
-    partial: PartialReply, cause: Cause | None, idle_s: float, provider: Provider
-) -> AssistantMessage:
+def _broken(partial: ReplySoFar, cause: Cause | None, idle_s: float, provider: Provider) -> AssistantMessage:
     """What came before one of ours ended the stream."""
     if cause in ("idle", "retry"):
         why = (

@@ -10,13 +10,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from handrail.messages import AssistantMessage, Message
+from handrail.messages import AssistantMessage, Failure, Message, StopReason
 from handrail.policy import Effort
-
-if TYPE_CHECKING:
-    from handrail.providers.assemble import PartialReply
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
 
@@ -98,6 +95,16 @@ class CallDelta:
     text: str
 
 
+class ReplySoFar(Protocol):
+    """A reply while it arrives."""
+
+    def message(
+        self, stop_reason: StopReason, *, stop_detail: str | None = None, failure: Failure | None = None
+    ) -> AssistantMessage:
+        """What came so far, as a reply that ended for `stop_reason`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Started:
     """The reply that the parts behind this one make up, as far as it came at any moment.
@@ -105,7 +112,7 @@ class Started:
     A provider that collects its reply anyway sends this first, so that the loop need not collect it again.
     """
 
-    reply: PartialReply
+    reply: ReplySoFar
 
 
 @dataclass(frozen=True, slots=True)
