@@ -20,6 +20,7 @@ from handrail.providers.base import (
     Part,
     Provider,
     Request,
+    Started,
     TextDelta,
     ThinkingDelta,
 )
@@ -60,7 +61,7 @@ def stream_of(*events: Mapping[str, Any], end: str = "\n") -> bytes:
 async def ask(provider: Provider, request: Request = HELLO) -> tuple[list[Part], AssistantMessage]:
     """All parts of a reply but the last, and its message. Fails where the stream hangs."""
     async with asyncio.timeout(PATIENCE_S):
-        *parts, last = [part async for part in provider.stream(request)]
+        *parts, last = [p async for p in provider.stream(request) if not isinstance(p, Started)]
     assert isinstance(last, Finished)
     assert not any(isinstance(part, Finished) for part in parts)
     return parts, last.message

@@ -12,15 +12,17 @@ from handrail.loop.compaction import estimate
 from handrail.loop.context import Cause, RunContext, Scope
 from handrail.loop.projection import Projection
 from handrail.messages import AssistantMessage, Block, Failure, ToolCall, Usage, clean
-from handrail.providers.assemble import Assembler
+from handrail.providers.assemble import PartialReply
 from handrail.providers.base import (
     CallDelta,
     CallStarted,
     Finished,
-    Note,
     Part,
     Provider,
+    ProviderNotice,
+    ReplySoFar,
     Request,
+    Started,
     TextDelta,
     ThinkingDelta,
 )
@@ -47,17 +49,18 @@ async def stream_reply(
     """
     started = ctx.clock.now()
     ctx.emit(ev.MessageStarted(**ctx.stamp(), model=provider.model.name))
-    partial = Assembler(provider.model.name)
+    own = PartialReply(provider.model.name)
+    collected = _Collected(own, own)
     message: AssistantMessage | None = None
     with ctx.interrupts.scope("retry") as scope:
         watch = _IdleWatch(ctx, scope, idle_s)
         try:
-            message = await _read(ctx, provider, request, partial, watch)
+            message = await _read(ctx, provider, request, collected, watch)
         finally:
             watch.cancel()
     cause = scope.cause if message is None else None
     if message is None:
-        message = _interrupted_reply(partial, cause, idle_s, provider)
+        message = _interrupted_reply(collected.reply, cause, idle_s, provider)
     message = with_unique_ids(message, ctx.projection)
     guess = estimate(request, message) if message.usage is None else None
     cost = _cost(provider, message.usage or guess)
@@ -71,8 +74,16 @@ async def stream_reply(
     return ModelReply(message, cause)
 
 
+@dataclass(slots=True)
+class _Collected:
+    """The reply as far as it came: the provider's own, once it shows it, else what the loop collects in `own`."""
+
+    reply: ReplySoFar
+    own: PartialReply | None
+
+
 async def _read(
-    ctx: RunContext, provider: Provider, request: Request, partial: Assembler, watch: _IdleWatch
+    ctx: RunContext, provider: Provider, request: Request, collected: _Collected, watch: _IdleWatch
 ) -> AssistantMessage:
     now, publish, turn = ctx.clock.now, ctx.pass_on, ctx.turn
     try:
@@ -80,28 +91,29 @@ async def _read(
         try:
             async for part in stream:
                 at = watch.last = now()
-                if isinstance(part, TextDelta):
-                    text = clean(part.text)
-                    partial.text(text)
-                    publish(ev.MessageDelta(at=at, turn=turn, text=text))
-                elif isinstance(part, Finished):
+                if isinstance(part, Finished):
                     return part.message
-                elif isinstance(part, Note):
+                if isinstance(part, Started):
+                    collected.reply, collected.own = part.reply, None
+                elif isinstance(part, ProviderNotice):
                     ctx.emit(ev.Notice(**ctx.stamp(), text=clean(part.text), level=part.level))
+                elif collected.own is not None:
+                    for cleaned in collected.own.take(part):
+                        publish(_delta(cleaned, at, turn))
                 else:
-                    publish(_delta(part, partial, at, turn))
+                    publish(_delta(part, at, turn))
         finally:
             await _close(stream)
     except Exception as error:  # a provider should not raise, but whatever it does, the run must continue
         failure = Failure(f"{type(error).__name__}: {error}", provider.model.provider, "stream")
-        return partial.message("error", failure=failure)
+        return collected.reply.message("error", failure=failure)
     failure = Failure("the stream ended before the reply was finished", provider.model.provider, "stream")
-    return partial.message("error", failure=failure)
+    return collected.reply.message("error", failure=failure)
 
 
 def rebuild_reply(model: str, pieces: Iterable[ev.MessageDelta], projection: Projection) -> AssistantMessage:
     """A reply from its recorded pieces, as far as it had come when the program exited (rule J3)."""
-    partial = Assembler(model)
+    partial = PartialReply(model)
     for piece in pieces:
         if piece.kind == "text":
             partial.text(piece.text)
@@ -110,7 +122,7 @@ def rebuild_reply(model: str, pieces: Iterable[ev.MessageDelta], projection: Pro
         elif piece.index is not None:
             if piece.name is not None:
                 partial.call(piece.index, "", piece.name)
-            partial.arguments(piece.index, piece.text)
+            partial.take(CallDelta(piece.index, piece.text))
     failure = Failure(EXITED, phase="stream")
     return with_unique_ids(partial.message("error", failure=failure), projection)
 
@@ -165,23 +177,19 @@ class _IdleWatch:
         self._timer.cancel()
 
 
-def _delta(part: Part, partial: Assembler, at: float, turn: int | None) -> ev.MessageDelta:
+def _delta(part: Part, at: float, turn: int | None) -> ev.MessageDelta:
+    if isinstance(part, TextDelta):
+        return ev.MessageDelta(at=at, turn=turn, text=part.text)
     if isinstance(part, ThinkingDelta):
-        text = clean(part.text)
-        partial.thinking(text)
-        return ev.MessageDelta(at=at, turn=turn, kind="thinking", text=text)
+        return ev.MessageDelta(at=at, turn=turn, kind="thinking", text=part.text)
     if isinstance(part, CallStarted):
-        name = clean(part.name)
-        partial.call(part.index, part.id, name)
-        return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=part.index, name=name)
+        return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=part.index, name=part.name)
     call = cast(CallDelta, part)
-    text = clean(call.text)
-    partial.arguments(call.index, text)
-    return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=call.index, text=text)
+    return ev.MessageDelta(at=at, turn=turn, kind="tool_call", index=call.index, text=call.text)
 
 
 def _interrupted_reply(
-    partial: Assembler, cause: Cause | None, idle_s: float, provider: Provider
+    partial: ReplySoFar, cause: Cause | None, idle_s: float, provider: Provider
 ) -> AssistantMessage:
     """What had come when the run itself ended the stream."""
     if cause in ("idle", "retry"):

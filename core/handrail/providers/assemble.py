@@ -1,7 +1,8 @@
-"""Builds a reply from parts: for providers while they read a wire, and for the loop when a stream is cut.
+"""A reply while it arrives, and the ids under which its calls go back.
 
-Blocks keep the order in which they began; neighbouring pieces of one kind join. Tool arguments are parsed once,
-when the message is made (rule L4).
+There is one builder, `PartialReply`: wires use it while they read, and the loop takes from it what came when a
+stream is cut. Blocks keep the order in which they began. Tool arguments are parsed once, when the message is made
+(rule L4).
 """
 
 from __future__ import annotations
@@ -23,94 +24,7 @@ from handrail.messages import (
     Usage,
     clean,
 )
-from handrail.messages import Block as Finished
 from handrail.providers.base import CallDelta, CallStarted, Part, TextDelta, ThinkingDelta
-
-
-@dataclass(slots=True)
-class _Words:
-    kind: str
-    pieces: list[str] = field(default_factory=list)
-    signature: str | None = None
-    redacted: str | None = None
-
-
-@dataclass(slots=True)
-class _Call:
-    id: str
-    name: str
-    pieces: list[str] = field(default_factory=list)
-
-
-class Assembler:
-    """Collects the pieces of one reply."""
-
-    def __init__(self, model: str) -> None:
-        self._model = model
-        self._blocks: list[_Words | _Call] = []
-        self._calls: dict[int, _Call] = {}
-
-    def text(self, piece: str) -> None:
-        """Add readable text."""
-        self._words("text").pieces.append(piece)
-
-    def thinking(self, piece: str, *, signature: str | None = None) -> None:
-        """Add readable thinking; a signature belongs to the thinking block that is open and closes it."""
-        block = self._words("thinking")
-        block.pieces.append(piece)
-        if signature is not None:
-            block.signature = (block.signature or "") + signature
-
-    def redacted(self, data: str) -> None:
-        """Add a block of thinking that nobody can read."""
-        self._blocks.append(_Words("thinking", redacted=data))
-
-    def close(self) -> None:
-        """End the open block: what comes next begins a new one even if it is of the same kind."""
-        self._blocks.append(_Words("closed"))
-
-    def call(self, index: int, id: str, name: str) -> None:
-        """Begin call number `index`."""
-        call = _Call(id, name)
-        self._calls[index] = call
-        self._blocks.append(call)
-
-    def arguments(self, index: int, piece: str) -> None:
-        """Add raw JSON to call number `index`, which must have begun."""
-        self._calls[index].pieces.append(piece)
-
-    @property
-    def has_calls(self) -> bool:
-        return bool(self._calls)
-
-    def message(
-        self,
-        stop_reason: StopReason,
-        *,
-        usage: Usage | None = None,
-        stop_detail: str | None = None,
-        failure: Failure | None = None,
-    ) -> AssistantMessage:
-        """The reply, whole or as far as it came."""
-        content: list[Block] = []
-        for block in self._blocks:
-            if isinstance(block, _Call):
-                content.append(parse_call(block.id, block.name, "".join(block.pieces)))
-            elif block.kind == "text":
-                content.append(Text(clean("".join(block.pieces))))
-            elif block.kind == "thinking":
-                words = clean("".join(block.pieces))
-                content.append(Thinking(words, block.signature, block.redacted))
-        return AssistantMessage(tuple(content), stop_reason, usage, self._model, stop_detail, failure)
-
-    def _words(self, kind: str) -> _Words:
-        last = self._blocks[-1] if self._blocks else None
-        if isinstance(last, _Words) and last.kind == kind and last.redacted is None:
-            return last
-        block = _Words(kind)
-        self._blocks.append(block)
-        return block
-
 
 DEEPEST = 150
 """Levels of nesting that arguments may have: what is deeper could not be read back from a journal."""
@@ -145,7 +59,7 @@ def parse_call(id: str, name: str, raw: str) -> ToolCall:
     except (ValueError, RecursionError) as error:
         return ToolCall(id, name, {}, raw, error=f"the arguments are not JSON: {error}")
     if not isinstance(value, dict):
-        return ToolCall(id, name, {}, raw, error=f"the arguments are no JSON object but {_kind(value)}")
+        return ToolCall(id, name, {}, raw, error=f"the arguments are not a JSON object but {_kind(value)}")
     if _deeper_than(value, DEEPEST):
         return ToolCall(id, name, {}, raw, error=f"the arguments are nested deeper than {DEEPEST} levels")
     return ToolCall(id, name, _clean(value), raw)
@@ -173,9 +87,10 @@ Kind: TypeAlias = Literal["text", "thinking", "call", "other"]
 
 @dataclass(slots=True)
 class OpenBlock:
-    """A block that may still grow.
+    """A block that may still grow. Its text is cleaned as it arrives (rule L11).
 
-    `index` numbers a call in its reply. `hidden` keeps the text out of the message.
+    `index` numbers a call in its reply. A call is announced once its name is known (`begun`); until then its
+    arguments are collected in silence. `hidden` keeps the text out of the message.
     """
 
     kind: Kind
@@ -183,93 +98,184 @@ class OpenBlock:
     id: str = ""
     name: str = ""
     index: int = 0
+    begun: bool = True
     signature: str | None = None
     redacted: str | None = None
     hidden: bool = False
+    _half: str = ""
 
     @property
     def text(self) -> str:
         """All that came so far."""
-        return "".join(self.pieces)
+        return "".join(self.pieces) + ("\ufffd" if self._half else "")
 
     def add(self, piece: str) -> list[Part]:
-        """Grow by `piece`; what to tell about it."""
+        """Grow by `piece`; the parts that announce it."""
         if not piece or self.kind == "other":
             return []
+        if self._half or not piece.isascii() or "\0" in piece:
+            piece = self._cleaned(piece)
+            if not piece:
+                return []
         self.pieces.append(piece)
-        piece = clean(piece)
-        if self.kind == "call":
-            return [CallDelta(self.index, piece)]
-        return [TextDelta(piece) if self.kind == "text" else ThinkingDelta(piece)]
+        if self.kind == "text":
+            return [TextDelta(piece)]
+        if self.kind == "thinking":
+            return [ThinkingDelta(piece)]
+        return [CallDelta(self.index, piece)] if self.begun else []
 
     def settle(self, whole: str) -> list[Part]:
-        """Take `whole` as the full text, where the wire repeats it; what was missing so far is told."""
+        """Take `whole` as the full text, where the wire repeats it; the parts that announce what was missing."""
+        whole = clean(whole)
         held = self.text
         if not whole or whole == held:
             return []
-        if whole.startswith(held):
+        if not self._half and whole.startswith(held):
             return self.add(whole[len(held) :])
-        self.pieces[:] = [whole]
+        self.pieces[:], self._half = [whole], ""
         return []
 
-    def finished(self) -> Finished | None:
+    def begin(self) -> list[Part]:
+        """Announce a call, with the arguments that came before its name; nothing if that was done."""
+        if self.begun:
+            return []
+        self.begun = True
+        self.id, self.name = clean(self.id), clean(self.name)
+        parts: list[Part] = [CallStarted(self.index, self.id, self.name)]
+        if self.pieces:
+            parts.append(CallDelta(self.index, "".join(self.pieces)))
+        return parts
+
+    def sign(self, signature: str | None) -> None:
+        """Add to what the model wants back with this block."""
+        if signature:
+            self.signature = (self.signature or "") + clean(signature)
+
+    def finished(self) -> Block | None:
         """The block as part of a message; None when it holds nothing."""
         if self.kind == "call":
             return parse_call(clean(self.id), clean(self.name), self.text)
-        text = "" if self.hidden else clean(self.text)
+        text = "" if self.hidden else self.text
         if self.kind == "text" and text:
             return Text(text)
         if self.kind == "thinking" and (text or self.signature or self.redacted):
-            signature, redacted = (value and clean(value) for value in (self.signature, self.redacted))
-            return Thinking(text, signature, redacted)
+            redacted = clean(self.redacted) if self.redacted else self.redacted
+            return Thinking(text, self.signature, redacted)
         return None
 
+    def _cleaned(self, piece: str) -> str:
+        """`piece` cleaned. Half a surrogate pair at its end waits for the other half in the next piece."""
+        piece, self._half = self._half + piece, ""
+        if "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        return clean(piece)
 
-class OpenBlocks:
-    """The blocks of one reply, found by the key that the wire's events carry."""
+
+class PartialReply:
+    """One reply while it arrives. A stream passes it on in its first part, so that nobody collects a second time."""
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._all: list[OpenBlock] = []
+        self._blocks: list[OpenBlock] = []
         self._at: dict[Hashable, OpenBlock] = {}
-        self._calls = 0
+        self._calls: list[OpenBlock] = []
+        self._waiting = False  # a call that was not announced yet is there
+        self._growing: OpenBlock | None = None  # the last block, while text or thinking may still join it
 
     def get(self, key: Hashable) -> OpenBlock | None:
         """The block that was opened last under `key`."""
         return self._at.get(key)
 
+    def text(self, piece: str) -> list[Part]:
+        """Add readable text behind what is there."""
+        return self._behind("text").add(piece)
+
+    def thinking(self, piece: str, *, signature: str | None = None) -> list[Part]:
+        """Add readable thinking behind what is there, and what the model wants back with it."""
+        block = self._behind("thinking")
+        block.sign(signature)
+        return block.add(piece)
+
+    def close(self) -> None:
+        """End the last block: what comes next begins a new one even if it is of the same kind."""
+        self._growing = None
+
     def open(self, key: Hashable, kind: Kind, *, redacted: str | None = None) -> OpenBlock:
-        """Begin a block that is no call."""
-        return self._keep(key, OpenBlock(kind, redacted=redacted))
+        """Begin a block that is not a call and has a name on the wire."""
+        block = OpenBlock(kind, redacted=redacted)
+        self._at[key] = block
+        return self._add(block)
 
     def call(self, key: Hashable, id: str, name: str) -> tuple[OpenBlock, list[Part]]:
-        """Begin a call; the block, and what to tell about it."""
-        block = self._keep(key, OpenBlock("call", id=id, name=name, index=self._calls))
-        self._calls += 1
-        return block, [CallStarted(block.index, clean(id), clean(name))]
+        """Begin a call whose name is whole; the block, and the parts that announce it."""
+        block = self.nameless_call(key)
+        block.id, block.name = id, name
+        return block, self.begin(block)
+
+    def nameless_call(self, key: Hashable) -> OpenBlock:
+        """Open a call whose name is still to come; `begin` announces it."""
+        block = OpenBlock("call", index=len(self._calls), begun=False)
+        self._calls.append(block)
+        self._at[key] = block
+        self._waiting = True
+        return self._add(block)
+
+    def begin(self, call: OpenBlock | None = None) -> list[Part]:
+        """Announce `call` and every call before it; all of them when none is named."""
+        if not self._waiting:
+            return []
+        upto = self._calls if call is None else self._calls[: call.index + 1]
+        parts = [part for block in upto for part in block.begin()]
+        self._waiting = not all(block.begun for block in self._calls)
+        return parts
+
+    def take(self, part: Part) -> list[Part]:
+        """Add a part of a stream that keeps no reply of its own; the same part, cleaned."""
+        if isinstance(part, TextDelta):
+            return self.text(part.text)
+        if isinstance(part, ThinkingDelta):
+            return self.thinking(part.text)
+        if isinstance(part, CallStarted):
+            return self.call(part.index, part.id, part.name)[1]
+        if isinstance(part, CallDelta):
+            block = self.get(part.index)
+            if block is None:
+                raise ValueError(f"arguments of call {part.index} came before the call itself")
+            return block.add(part.text)
+        return [part]
+
+    @property
+    def has_calls(self) -> bool:
+        return bool(self._calls)
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls so far, parsed."""
-        done = (block.finished() for block in self._all if block.kind == "call")
+        done = (block.finished() for block in self._calls)
         return tuple(call for call in done if isinstance(call, ToolCall))
 
     def message(
         self,
         stop_reason: StopReason,
         *,
-        usage: Usage | None,
-        stop_detail: str | None,
-        failure: Failure | None,
+        usage: Usage | None = None,
+        stop_detail: str | None = None,
+        failure: Failure | None = None,
     ) -> AssistantMessage:
         """The reply, whole or as far as it came."""
-        done: Iterable[Finished | None] = (block.finished() for block in self._all)
+        done = (block.finished() for block in self._blocks)
         content = tuple(block for block in done if block is not None)
         return AssistantMessage(content, stop_reason, usage, self._model, stop_detail, failure)
 
-    def _keep(self, key: Hashable, block: OpenBlock) -> OpenBlock:
-        self._all.append(block)
-        self._at[key] = block
+    def _behind(self, kind: Kind) -> OpenBlock:
+        last = self._growing
+        if last is not None and last.kind == kind and last.redacted is None:
+            return last
+        return self._add(OpenBlock(kind))
+
+    def _add(self, block: OpenBlock) -> OpenBlock:
+        self._blocks.append(block)
+        self._growing = block
         return block
 
 

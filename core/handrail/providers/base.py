@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from handrail.messages import AssistantMessage, Message
+from handrail.messages import AssistantMessage, Failure, Message, StopReason
 from handrail.policy import Effort
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
@@ -95,9 +95,29 @@ class CallDelta:
     text: str
 
 
+class ReplySoFar(Protocol):
+    """A reply while it arrives."""
+
+    def message(
+        self, stop_reason: StopReason, *, stop_detail: str | None = None, failure: Failure | None = None
+    ) -> AssistantMessage:
+        """What came so far, as a reply that ended for `stop_reason`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class Note:
-    """A line for the person about the server or the way to it; no part of the reply."""
+class Started:
+    """The reply that the parts behind this one make up, as far as it came at any moment.
+
+    A provider that collects its reply anyway sends this first, so that the loop need not collect it again.
+    """
+
+    reply: ReplySoFar
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderNotice:
+    """A line for the person about the server or the connection; not part of the reply."""
 
     text: str
     level: Literal["info", "warning"] = "info"
@@ -110,7 +130,7 @@ class Finished:
     message: AssistantMessage
 
 
-Part: TypeAlias = TextDelta | ThinkingDelta | CallStarted | CallDelta | Note | Finished
+Part: TypeAlias = TextDelta | ThinkingDelta | CallStarted | CallDelta | Started | ProviderNotice | Finished
 
 
 @runtime_checkable

@@ -109,6 +109,13 @@ def providers(settings: Mapping[str, ProviderSettings] | None = None) -> dict[st
     return entries
 
 
+def key_variables(settings: Mapping[str, ProviderSettings] | None = None) -> frozenset[str]:
+    """The names, in upper case, of all variables that hold keys: the catalog, the protocols, and `settings`."""
+    entries = (*built_in().values(), *providers(settings).values())
+    names = {name for entry in entries for name in entry.keys}
+    return frozenset(name.upper() for name in {*names, *KEY_VARIABLES.values(), "HANDRAIL_API_KEY"})
+
+
 def known_models(provider: str) -> tuple[str, ...]:
     """Names (`provider/name`) of the models of `provider` that the catalog knows something of."""
     return tuple(name for name in _data()["models"] if name.partition("/")[0] == provider)

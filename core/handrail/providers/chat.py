@@ -8,8 +8,7 @@ in the middle of a 200. Nothing here raises, whatever comes.
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -17,22 +16,12 @@ from pydantic_core import from_json
 
 from handrail.clock import Clock
 from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import Assembler
-from handrail.providers.base import (
-    CallDelta,
-    CallStarted,
-    Finished,
-    ModelInfo,
-    Part,
-    Request,
-    TextDelta,
-    ThinkingDelta,
-)
+from handrail.providers.assemble import OpenBlock, PartialReply
+from handrail.providers.base import ModelInfo, Part, Request
 from handrail.providers.chat_request import ChatQuirks, chat_body
-from handrail.providers.http import HttpFailure, Reply, Wire, bearer
-from handrail.providers.sse import ServerEvent
+from handrail.providers.http import Wire, bearer
+from handrail.providers.streaming import StreamFault, count, fault, mapping, read_reply, words
 
-MAX_ERROR = 64 * 1024  # characters of an error that are kept
 STOPS: dict[str, StopReason] = {
     "stop": "stop",
     "eos": "stop",
@@ -57,94 +46,75 @@ STOPS: dict[str, StopReason] = {
 
 
 class ChatReader:
-    """Reads events of one stream. `parts = read(event)` as they come, then `message(failure)` once."""
+    """Folds the events of one reply. A stop reason makes it whole: some servers leave out the end mark."""
 
     def __init__(self, model: str) -> None:
-        self._reply = Assembler(model)
-        self._calls: list[_Call] = []
-        self._by_index: dict[int, _Call] = {}
+        self.reply = PartialReply(model)
+        self.done = False
+        self._calls: list[OpenBlock] = []
+        self._by_index: dict[int, OpenBlock] = {}
         self._details: list[dict[str, Any]] = []
         self._usage: Usage | None = None
         self._refused = False
-        self.finish_reason: str | None = None
-        self.done = False
-        self.error: str | None = None
-        self.error_status: int | None = None
+        self._stop: str | None = None
 
     @property
-    def whole(self) -> bool:
-        """Whether the stream said that the reply is complete."""
-        return self.done or self.finish_reason is not None
+    def ended(self) -> bool:
+        return self.done or self._stop is not None
 
-    def read(self, event: ServerEvent) -> list[Part]:
-        """The parts that `event` adds."""
-        data = event.data
-        if self.error is not None:
-            return []
-        if data == "[DONE]" or data.strip() == "[DONE]":
-            self.done = True
-            return []
-        chunk = parse(data)
-        if isinstance(chunk, list) and chunk:
-            chunk = chunk[0]  # an error of Google's compatible wire comes in a list
-        if not isinstance(chunk, dict):
-            if data.strip() not in ("", "null") and not self.whole:
-                self.error = f"the stream ended in an event that is not JSON: {clean(data[:2000])}"
-            return []
+    @property
+    def bad_end(self) -> str | None:
+        """The stop reason where it names a fault of the server."""
+        return f"finish_reason: {self._stop}" if STOPS.get(self._stop or "") == "error" else None
+
+    def end_mark(self) -> None:
+        """The stream said `[DONE]`."""
+        self.done = True
+
+    def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
+        """What one event adds. Raises StreamFault for an error told in the stream, behind what came with it."""
         parts: list[Part] = []
-        self._count(chunk)
-        choices = chunk.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices else None
-        if isinstance(choice, dict):
+        self._count(event)
+        choice = _first_choice(event)
+        if choice is not None:
             self._choice(choice, parts)
-        fault = _fault(chunk, choice, event.event)
-        if fault is not None:
-            self.error, self.error_status = fault
-        elif event.event == "body" and not isinstance(choice, dict):
-            self.error = clean(data[:MAX_ERROR])
-        return parts
+        told = _error(event, choice)
+        return parts if told is None else _then(parts, fault(told, {}))
 
-    def message(
-        self, failure: Failure | None, fault: Failure | None = None
-    ) -> tuple[list[Part], AssistantMessage]:
-        """The last parts and the reply. `failure` is what ended the stream, `fault` what it told of in-band.
+    def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:
+        """The same for a server that answers with one completion and no stream."""
+        if _first_choice(body) is None and _error(body, None) is None:
+            return None
+        return self.feed(body)
 
-        A stream that broke off behind its finish reason is whole. A reply that was cut by length stays so
-        when an error behind it only explains the cut.
+    def message(self, failure: Failure | None) -> AssistantMessage:
+        """The reply as far as it came, an error when there is a failure.
+
+        A reply that was cut by length stays so when an error behind it only explains the cut.
         """
-        parts: list[Part] = []
-        self._flush(parts)
-        reason: StopReason
-        if fault is not None and self.finish_reason is not None and STOPS.get(self.finish_reason) == "length":
-            reason, failure = "length", fault
-        elif fault is not None:
-            reason, failure = "error", fault
-        elif self.whole:
-            reason, failure = self._stop_reason(), None
-        else:
+        reason = self._stop_reason()
+        if failure is not None and reason != "length":
             reason = "error"
         if self._details and reason != "error":
-            self._reply.thinking("", signature=json.dumps(self._details, ensure_ascii=False))
-        return parts, self._reply.message(
-            reason, usage=self._usage, stop_detail=self.finish_reason, failure=failure
-        )
+            self.reply.thinking("", signature=json.dumps(self._details, ensure_ascii=False))
+        return self.reply.message(reason, usage=self._usage, stop_detail=self._stop, failure=failure)
 
     def _stop_reason(self) -> StopReason:
-        reason = STOPS.get(self.finish_reason or "", "stop")
+        reason = STOPS.get(self._stop or "", "stop")
         if self._refused and reason != "length":
             return "refusal"
         if reason in ("stop", "tool_use"):
-            return "tool_use" if self._reply.has_calls else "stop"
+            return "tool_use" if self.reply.has_calls else "stop"
         return reason
 
-    def _choice(self, choice: dict[str, Any], parts: list[Part]) -> None:
+    def _choice(self, choice: Mapping[str, Any], parts: list[Part]) -> None:
         delta = choice.get("delta") or choice.get("message")
         if isinstance(delta, dict):
             self._delta(delta, parts)
         self._count(choice)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self.finish_reason = reason
+            self._stop = clean(reason)
 
     def _delta(self, delta: dict[str, Any], parts: list[Part]) -> None:
         thought = delta.get("reasoning_content") or delta.get("reasoning")
@@ -173,15 +143,13 @@ class ChatReader:
 
     def _text(self, piece: str, parts: list[Part]) -> None:
         if self._calls:
-            self._flush(parts)
-        self._reply.text(piece)
-        parts.append(TextDelta(clean(piece)))
+            parts += self.reply.begin()
+        parts += self.reply.text(piece)
 
     def _thinking(self, piece: str, parts: list[Part]) -> None:
         if self._calls:
-            self._flush(parts)
-        self._reply.thinking(piece)
-        parts.append(ThinkingDelta(clean(piece)))
+            parts += self.reply.begin()
+        parts += self.reply.thinking(piece)
 
     def _content_list(self, content: list[Any], parts: list[Part]) -> None:
         """Mistral's way: a list of text and of thinking, whose thinking is a list of text again."""
@@ -205,9 +173,7 @@ class ChatReader:
         for detail in details:
             if not isinstance(detail, dict):
                 continue
-            words = detail.get("text") or detail.get("summary")
-            if isinstance(words, str):
-                readable.append(words)
+            readable.append(words(detail.get("text") or detail.get("summary")))
             last = self._details[-1] if self._details else None
             if last is not None and all(last.get(k) == detail.get(k) for k in ("type", "index")):
                 for key, value in detail.items():
@@ -220,25 +186,22 @@ class ChatReader:
                 self._details.append(dict(detail))
         return thought or "".join(readable)
 
-    def _fragment(self, fragment: dict[str, Any], parts: list[Part]) -> None:
-        function = fragment.get("function")
-        function = function if isinstance(function, dict) else {}
-        id, name = _str(fragment.get("id")), _str(function.get("name"))
+    def _fragment(self, fragment: Mapping[str, Any], parts: list[Part]) -> None:
+        function = mapping(fragment.get("function"))
+        id, name = words(fragment.get("id")), words(function.get("name"))
         call = self._call_for(fragment.get("index"), id, name)
         call.id = call.id or id
-        if not call.started and name != call.name:
+        if not call.begun and name != call.name:
             call.name += name
         arguments = function.get("arguments")
         if isinstance(arguments, (dict, list)):
             arguments = json.dumps(arguments, ensure_ascii=False)
-        piece = _str(arguments)
-        if piece:
-            call.arguments.append(piece)
-            if call.name:
-                self._start(call, parts)
-                call.send(self._reply, parts)
+        if piece := words(arguments):
+            parts += call.add(piece)
+            if call.name and not call.begun:
+                parts += self.reply.begin(call)  # at the first argument the name is whole
 
-    def _call_for(self, index: Any, id: str, name: str) -> _Call:
+    def _call_for(self, index: Any, id: str, name: str) -> OpenBlock:
         """The call that a fragment belongs to: by its index, else its id, else the last one; or a new one."""
         if isinstance(index, int):
             known = self._by_index.get(index)
@@ -249,132 +212,77 @@ class ChatReader:
                 known = last
         else:
             known = self._calls[-1] if self._calls else None
-        if known is not None and not known.is_followed_by(id, name):
+        if known is not None and not _is_followed_by(known, id, name):
             return known
-        call = _Call(len(self._calls))
+        call = self.reply.nameless_call(("call", len(self._calls)))
         self._calls.append(call)
         if isinstance(index, int):
             self._by_index[index] = call
         return call
 
-    def _start(self, call: _Call, parts: list[Part]) -> None:
-        """Begin `call` in the reply, and before it every call that came before it."""
-        for earlier in self._calls[: call.number + 1]:
-            earlier.start(self._reply, parts)
-
-    def _flush(self, parts: list[Part]) -> None:
-        for call in self._calls:
-            call.start(self._reply, parts)
-            call.send(self._reply, parts)
-
-    def _count(self, holder: dict[str, Any]) -> None:
+    def _count(self, holder: Mapping[str, Any]) -> None:
         usage = holder.get("usage")
-        if usage is None and "x_groq" in holder and isinstance(holder["x_groq"], dict):
-            usage = holder["x_groq"].get("usage")
+        if usage is None and "x_groq" in holder:
+            usage = mapping(holder["x_groq"]).get("usage")
         if isinstance(usage, dict):
             self._usage = read_usage(usage) or self._usage
 
 
-class _Call:
-    """A call while its fragments come. It begins in the reply at its first argument: the name is whole."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.id = ""
-        self.name = ""
-        self.arguments: list[str] = []
-        self.started = False
-        self._sent = 0
-
-    def is_followed_by(self, id: str, name: str) -> bool:
-        """Whether a fragment at the same place is another call: it names one anew, with another id or when
-        this one has whole arguments."""
-        if not name:
-            return False
-        if id and self.id:
-            return id != self.id
-        return bool(self.arguments) and isinstance(parse("".join(self.arguments)), dict)
-
-    def start(self, reply: Assembler, parts: list[Part]) -> None:
-        if not self.started:
-            self.started = True
-            self.id, self.name = clean(self.id), clean(self.name)
-            reply.call(self.number, self.id, self.name)
-            parts.append(CallStarted(self.number, self.id, self.name))
-
-    def send(self, reply: Assembler, parts: list[Part]) -> None:
-        if piece := "".join(self.arguments[self._sent :]):
-            self._sent = len(self.arguments)
-            reply.arguments(self.number, piece)
-            parts.append(CallDelta(self.number, clean(piece)))
+def _is_followed_by(call: OpenBlock, id: str, name: str) -> bool:
+    """Whether a fragment at the same place is another call: it names one anew, with another id or when this one has
+    whole arguments."""
+    if not name:
+        return False
+    if id and call.id:
+        return id != call.id
+    return bool(call.pieces) and isinstance(_json(call.text), dict)
 
 
-def parse(text: str) -> Any:
-    """JSON, or None for what is none. The fast parser refuses lone surrogates; the slow one lets them in."""
+def _json(text: str) -> Any:
     try:
         return from_json(text)
     except ValueError:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-
-
-def _str(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _fault(chunk: dict[str, Any], choice: Any, event: str) -> tuple[str, int | None] | None:
-    """The error that a chunk tells of, as JSON text, and its status if it names one."""
-    error: Any = chunk.get("error")
-    if not error and isinstance(choice, dict):
-        error = choice.get("error")
-    if not error and (event == "error" or chunk.get("object") == "error" or chunk.get("type") == "error"):
-        error = chunk
-    if not error:
         return None
-    status = None
-    if isinstance(error, dict):
-        named = (error.get(key) for key in ("status_code", "status", "code", "error_code"))
-        status = next((s for s in map(_status, named) if s is not None), None)
-    text = json.dumps({"error": error} if error is not chunk else error, ensure_ascii=False)
-    return clean(text[:MAX_ERROR]), status
 
 
-def _status(value: Any) -> int | None:
-    if isinstance(value, str) and value.isascii() and value.isdigit():
-        value = int(value[:4])
-    return value if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600 else None
+def _first_choice(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    choices = event.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    return choice if isinstance(choice, dict) else None
+
+
+def _then(parts: list[Part], told: StreamFault) -> Iterator[Part]:
+    yield from parts
+    raise told
+
+
+def _error(event: Mapping[str, Any], choice: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """The error that an event tells of, if any."""
+    error = event.get("error") or (choice.get("error") if choice is not None else None)
+    if error:
+        return {"error": error}
+    return event if "error" in (event.get("object"), event.get("type")) else None
 
 
 def read_usage(usage: dict[str, Any]) -> Usage | None:
     """Tokens of a reply; None when nothing was counted. `input` leaves out what a cache gave or took."""
-    details = usage.get("prompt_tokens_details")
-    details = details if isinstance(details, dict) else {}
-    said = usage.get("completion_tokens_details")
-    reasoning = _tokens(said.get("reasoning_tokens")) if isinstance(said, dict) else 0
-    prompt, output = _tokens(usage.get("prompt_tokens")), _tokens(usage.get("completion_tokens"))
-    if reasoning and _tokens(usage.get("total_tokens")) == prompt + output + reasoning:
+    details, said = (
+        mapping(usage.get("prompt_tokens_details")),
+        mapping(usage.get("completion_tokens_details")),
+    )
+    reasoning = count(said.get("reasoning_tokens")) or 0
+    prompt, output = count(usage.get("prompt_tokens")) or 0, count(usage.get("completion_tokens")) or 0
+    if reasoning and count(usage.get("total_tokens")) == prompt + output + reasoning:
         output += reasoning  # xAI counts reasoning beside the completion, the others inside it
-    read = _tokens(details.get("cached_tokens"))
-    read = read or _tokens(usage.get("prompt_cache_hit_tokens")) or _tokens(usage.get("cached_tokens"))
-    written = _tokens(details.get("cache_write_tokens"))
+    read = count(details.get("cached_tokens"))
+    read = read or count(usage.get("prompt_cache_hit_tokens")) or count(usage.get("cached_tokens")) or 0
+    written = count(details.get("cache_write_tokens")) or 0
     if not prompt and not output:
         return None
     return Usage(max(0, prompt - read - written), output, read, written)
 
 
-def _tokens(value: Any) -> int:
-    """A count; anything else, infinity and negative numbers included, counts as nothing."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e12:
-        return 0
-    return int(value)
-
-
-USAGE_S = 5.0  # what may follow the finish reason: usage, the end mark
-END_S = (
-    0.5  # what may follow the end mark or an error: the end of the body, so that the connection serves again
-)
+PATH = "chat/completions"
 
 
 class OpenAIChat(Wire):
@@ -398,47 +306,14 @@ class OpenAIChat(Wire):
         self._quirks = quirks or ChatQuirks()
         super().__init__(
             model,
-            base_url=base_url.rstrip("/").removesuffix("/chat/completions"),
+            base_url=base_url.rstrip("/").removesuffix(f"/{PATH}"),
             own=bearer(api_key),
             clock=clock,
             headers=headers,
             client=client,
         )
 
-    async def stream(self, request: Request) -> AsyncIterator[Part]:
+    def stream(self, request: Request) -> AsyncGenerator[Part, None]:
         """Ask once. Parts as they arrive, `Finished` last; a fault is in it, with what came before."""
-        reader = ChatReader(self._model.name)
-        failure: Failure | None = None
-        fault: Failure | None = None
         body = chat_body(self._model, request, self._quirks)
-        for note in self._http.notes():
-            yield note
-        try:
-            async with (
-                self._http.post("chat/completions", body) as reply,
-                aclosing(reply.events()) as events,
-            ):
-                async for event in events:
-                    for part in reader.read(event):
-                        yield part
-                    if reader.done or reader.error is not None:
-                        reply.ending(END_S)
-                    elif reader.whole:
-                        reply.ending(USAGE_S)
-                fault = _told(reader, reply)
-                failure = reply.failure("the stream ended before the reply was finished")
-        except HttpFailure as stopped:
-            failure = stopped.failure
-        parts, message = reader.message(failure, fault)
-        for part in parts:
-            yield part
-        yield Finished(message)
-
-
-def _told(reader: ChatReader, reply: Reply) -> Failure | None:
-    """The failure that the stream itself told of, if any."""
-    if reader.error is not None:
-        return reply.failure(reader.error, status=reader.error_status)
-    if STOPS.get(reader.finish_reason or "") == "error":
-        return reply.failure(f"finish_reason: {reader.finish_reason}")
-    return None
+        return read_reply(self._http, PATH, body, ChatReader(self._model.name))

@@ -20,7 +20,7 @@ import httpx
 from handrail._version import __version__
 from handrail.clock import Clock, RealClock
 from handrail.messages import Failure, Phase, clean
-from handrail.providers.base import ModelInfo, Note
+from handrail.providers.base import ModelInfo, ProviderNotice
 from handrail.providers.sse import EventDecoder, ServerEvent
 
 HANG_UP = frozenset({"llama.cpp"})
@@ -83,10 +83,10 @@ class Http:
             )
         return ()
 
-    def notes(self) -> tuple[Note, ...]:
+    def notes(self) -> tuple[ProviderNotice, ...]:
         """The warnings as parts of a stream, each only once."""
         unsaid, self._unsaid = self._unsaid, ()
-        return tuple(Note(words, "warning") for words in unsaid)
+        return tuple(ProviderNotice(words, "warning") for words in unsaid)
 
     async def aclose(self) -> None:
         """Close the connections, unless the client was handed in. The next request opens new ones."""

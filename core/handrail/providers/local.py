@@ -21,7 +21,7 @@ from typing import Final, cast
 
 from handrail.clock import Clock, RealClock
 from handrail.messages import AssistantMessage, Failure, Phase, clean
-from handrail.providers.base import Finished, ModelInfo, Note, Part, Provider, Request, close
+from handrail.providers.base import Finished, ModelInfo, Part, Provider, ProviderNotice, Request, close
 from handrail.providers.local_models import LocalModel
 
 WINDOW: Final = 16_384
@@ -67,7 +67,7 @@ class LocalServer:
         process = self._process
         return process.pid if process is not None and process.returncode is None else None
 
-    async def start(self) -> AsyncGenerator[Note, None]:
+    async def start(self) -> AsyncGenerator[ProviderNotice, None]:
         """Start it, unless it runs; ends when it is healthy. Notes say what is going on while that takes long.
 
         Raises ServerFailed when it ends or takes longer than START_S.
@@ -75,14 +75,16 @@ class LocalServer:
         if self._process is not None and self._process.returncode is None and self.url:
             return
         await self.aclose()
-        yield Note(f"starting {self._model.path.name} on this machine")
+        yield ProviderNotice(f"starting {self._model.path.name} on this machine")
         with self._clock.busy():
             process = await self._spawn()
         ready = asyncio.ensure_future(self._ready(process))
         try:
             for waited in range(int(START_S / NOTE_S)):
                 if waited:
-                    yield Note(f"{self._model.path.name} is still being loaded ({waited * NOTE_S:g} s)")
+                    yield ProviderNotice(
+                        f"{self._model.path.name} is still being loaded ({waited * NOTE_S:g} s)"
+                    )
                 with self._clock.busy():
                     done, _ = await asyncio.wait([ready], timeout=NOTE_S)
                 if done:

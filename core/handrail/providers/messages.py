@@ -14,7 +14,7 @@ import httpx
 
 from handrail.clock import Clock
 from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import OpenBlock, OpenBlocks
+from handrail.providers.assemble import OpenBlock, PartialReply
 from handrail.providers.base import ModelInfo, Part, Request
 from handrail.providers.http import Wire
 from handrail.providers.messages_request import AnthropicQuirks, messages_body
@@ -54,15 +54,22 @@ _CONTEXT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tok
 class MessagesReader:
     """Folds the events of one reply. Only `message_stop` makes it whole: no stop reason does before that."""
 
-    terminal = "message_stop"
+    bad_end: str | None = None
 
     def __init__(self, model: str) -> None:
         self.done = False
-        self._blocks = OpenBlocks(model)
+        self.reply = PartialReply(model)
         self._given: dict[int | None, tuple[OpenBlock, str]] = {}  # arguments that came whole, not streamed
         self._usage: dict[str, int] = {}
         self._stop: str | None = None
         self._detail: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.done
+
+    def end_mark(self) -> None:
+        """`[DONE]` means nothing here."""
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
         """What one event adds. Raises StreamFault for an error told in the stream."""
@@ -103,43 +110,43 @@ class MessagesReader:
     def message(self, failure: Failure | None) -> AssistantMessage:
         """The reply as far as it came, an error when there is a failure."""
         reason: StopReason = "error" if failure else STOPS.get(self._stop or "", "stop")
-        if reason == "tool_use" and not self._blocks.calls:
+        if reason == "tool_use" and not self.reply.calls:
             reason = "stop"  # the provider's own tools: no call is left for us
         detail = self._detail or self._stop
-        return self._blocks.message(reason, usage=self._total(), stop_detail=detail, failure=failure)
+        return self.reply.message(reason, usage=self._total(), stop_detail=detail, failure=failure)
 
     def _start(self, event: Mapping[str, Any]) -> list[Part]:
         index, given = count(event.get("index")), mapping(event.get("content_block"))
         match given.get("type"):
             case "text":
-                return self._blocks.open(index, "text").add(words(given.get("text")))
+                return self.reply.open(index, "text").add(words(given.get("text")))
             case "thinking":
-                block = self._blocks.open(index, "thinking")
-                block.signature = words(given.get("signature")) or None
+                block = self.reply.open(index, "thinking")
+                block.sign(words(given.get("signature")))
                 return block.add(words(given.get("thinking")))
             case "redacted_thinking":
-                self._blocks.open(index, "thinking", redacted=words(given.get("data")) or None)
+                self.reply.open(index, "thinking", redacted=words(given.get("data")) or None)
             case "tool_use":
-                block, parts = self._blocks.call(index, words(given.get("id")), words(given.get("name")))
+                block, parts = self.reply.call(index, words(given.get("id")), words(given.get("name")))
                 if given.get("input"):
                     self._given[index] = (block, json.dumps(given["input"], ensure_ascii=False))
                 return parts
             case _:
-                self._blocks.open(index, "other")
+                self.reply.open(index, "other")
         return []
 
     def _delta(self, event: Mapping[str, Any]) -> Iterable[Part]:
         index, delta = count(event.get("index")), mapping(event.get("delta"))
-        block, what = self._blocks.get(index), words(delta.get("type"))
+        block, what = self.reply.get(index), words(delta.get("type"))
         if what == "signature_delta":
             if block is not None and block.kind == "thinking":
-                block.signature = (block.signature or "") + words(delta.get("signature")) or None
+                block.sign(words(delta.get("signature")))
             return ()
         kind, key = _DELTAS.get(what, ("other", ""))
         if block is None and kind == "text":
-            block = self._blocks.open(index, "text")
+            block = self.reply.open(index, "text")
         elif block is None and kind == "thinking":
-            block = self._blocks.open(index, "thinking")
+            block = self.reply.open(index, "thinking")
         if block is None or block.kind != kind:
             return ()
         return block.add(words(delta.get(key)))

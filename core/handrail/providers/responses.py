@@ -17,7 +17,7 @@ import httpx
 
 from handrail.clock import Clock
 from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import Kind, OpenBlock, OpenBlocks
+from handrail.providers.assemble import Kind, OpenBlock, PartialReply
 from handrail.providers.base import ModelInfo, Part, Request
 from handrail.providers.http import Wire, bearer
 from handrail.providers.responses_request import ResponsesQuirks, output_cap, responses_body
@@ -64,12 +64,12 @@ class ResponsesReader:
     goes back to its model only; in one that did not it stays as text, for the checkpoint (rule R8).
     """
 
-    terminal = "response.completed"
+    bad_end: str | None = None
 
     def __init__(self, model: str, cap: int | None = None) -> None:
         self.done = False
         self._cap = cap
-        self._blocks = OpenBlocks(model)
+        self.reply = PartialReply(model)
         self._items: list[_Item] = []
         self._by_name: dict[str, _Item] = {}
         self._by_index: dict[int, _Item] = {}
@@ -77,6 +77,13 @@ class ResponsesReader:
         self._usage: Usage | None = None
         self._refused = False
         self._cut: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self.done
+
+    def end_mark(self) -> None:
+        """`[DONE]` means nothing here."""
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
         """What one event adds. Raises StreamFault for an error told in the stream."""
@@ -109,10 +116,10 @@ class ResponsesReader:
             reason, detail = "error", None
         for block in self._raw:
             block.hidden = reason in ("stop", "tool_use")
-        return self._blocks.message(reason, usage=self._usage, stop_detail=detail, failure=failure)
+        return self.reply.message(reason, usage=self._usage, stop_detail=detail, failure=failure)
 
     def _stop(self) -> tuple[StopReason, str | None]:
-        calls = self._blocks.calls
+        calls = self.reply.calls
         if self._cut is not None:
             return ("refusal" if self._cut == "content_filter" else "length"), self._cut
         if self._refused:
@@ -147,9 +154,9 @@ class ResponsesReader:
         parts: list[Part] = []
         if item_type == "function_call":
             id = words(given.get("call_id")) or words(given.get("id"))
-            first, parts = self._blocks.call((number,), id, words(given.get("name")))
+            first, parts = self.reply.call((number,), id, words(given.get("name")))
         else:
-            first = self._blocks.open((number,), _KINDS.get(item_type, "other"))
+            first = self.reply.open((number,), _KINDS.get(item_type, "other"))
         item = _Item(item_type, number, _names(given), first)
         self._items.append(item)
         self._by_name |= dict.fromkeys(item.names, item)
@@ -163,7 +170,7 @@ class ResponsesReader:
         key = (part, number)
         if key not in item.parts:
             more = (item.number, *key)
-            item.parts[key] = self._blocks.open(more, item.first.kind) if item.parts else item.first
+            item.parts[key] = self.reply.open(more, item.first.kind) if item.parts else item.first
             if part == "content":
                 self._raw.append(item.parts[key])
         return item.parts[key]

@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.clock import Clock
 from handrail.messages import AssistantMessage, Failure, StopReason, Usage, text_of
-from handrail.providers.assemble import Assembler
+from handrail.providers.assemble import PartialReply
 from handrail.providers.base import (
     CallDelta,
     CallStarted,
@@ -18,6 +18,7 @@ from handrail.providers.base import (
     ModelInfo,
     Part,
     Request,
+    Started,
     TextDelta,
     ThinkingDelta,
 )
@@ -75,10 +76,11 @@ class ScriptedProvider:
         reply = self._next()
         if reply is None:
             yield self._failed(
-                Assembler(self.model.name), Failure(OUT_OF_REPLIES, "scripted", "response", 400)
+                PartialReply(self.model.name), Failure(OUT_OF_REPLIES, "scripted", "response", 400)
             )
             return
-        assembler = Assembler(self.model.name)
+        partial = PartialReply(self.model.name)
+        yield Started(partial)
         pieces = self._pieces(reply)
         pause = reply.takes_s / len(pieces) if pieces else 0.0
         if not pieces and reply.takes_s:
@@ -86,22 +88,22 @@ class ScriptedProvider:
         for part in pieces:
             if pause:
                 await self.clock.sleep(pause)
-            _take(assembler, part)
-            yield part
+            for told in partial.take(part):
+                yield told
         if reply.signature is not None:
-            assembler.close()
-            assembler.thinking("", signature=reply.signature)
+            partial.close()
+            partial.thinking("", signature=reply.signature)
         if reply.redacted is not None:
-            assembler.redacted(reply.redacted)
+            partial.open("redacted", "thinking", redacted=reply.redacted)
         failure = reply.failure
         if failure is None and reply.breaks is not None:
             failure = Failure(reply.breaks, self.model.provider, "stream")
         if failure is not None:
-            yield self._failed(assembler, failure, reply.usage)
+            yield self._failed(partial, failure, reply.usage)
             return
         stop = reply.stop or ("tool_use" if reply.calls else "stop")
         usage = reply.usage or _counted(request, reply)
-        yield Finished(assembler.message(stop, usage=usage, stop_detail=reply.stop_detail))
+        yield Finished(partial.message(stop, usage=usage, stop_detail=reply.stop_detail))
 
     def _next(self) -> ScriptedReply | None:
         if self._at >= len(self.replies):
@@ -112,8 +114,8 @@ class ScriptedProvider:
             self._at, self._used = self._at + 1, 0
         return reply
 
-    def _failed(self, assembler: Assembler, failure: Failure, usage: Usage | None = None) -> Finished:
-        return Finished(assembler.message("error", failure=failure, usage=usage))
+    def _failed(self, partial: PartialReply, failure: Failure, usage: Usage | None = None) -> Finished:
+        return Finished(partial.message("error", failure=failure, usage=usage))
 
     def _pieces(self, reply: ScriptedReply) -> list[Part]:
         parts: list[Part] = [ThinkingDelta(p) for p in _cut(reply.thinking)]
@@ -123,17 +125,6 @@ class ScriptedProvider:
             parts.append(CallStarted(index, id, call.tool))
             parts += [CallDelta(index, p) for p in _cut(call.raw)]
         return parts
-
-
-def _take(assembler: Assembler, part: Part) -> None:
-    if isinstance(part, TextDelta):
-        assembler.text(part.text)
-    elif isinstance(part, ThinkingDelta):
-        assembler.thinking(part.text)
-    elif isinstance(part, CallStarted):
-        assembler.call(part.index, part.id, part.name)
-    elif isinstance(part, CallDelta):
-        assembler.arguments(part.index, part.text)
 
 
 def _cut(text: str) -> list[str]:

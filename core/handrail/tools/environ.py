@@ -72,8 +72,11 @@ _SETTINGS: Final = {
 
 
 def scrubbed_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without providers' API keys."""
-    return {name: value for name, value in environ.items() if name.upper() not in KEYS}
+    """`environ` without the keys of providers: those of the catalog, and those of other programs in `KEYS`."""
+    from handrail.providers.catalog import key_variables  # late: it is read when the first child starts
+
+    secret = KEYS | key_variables()
+    return {name: value for name, value in environ.items() if name.upper() not in secret}
 
 
 def child_environment(env: Mapping[str, str] | None, mark: str) -> dict[str, str]:

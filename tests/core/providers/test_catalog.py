@@ -14,7 +14,7 @@ from mock_server import MockServer
 from replay import ask
 
 from handrail.errors import ConfigError
-from handrail.providers.base import Note, Price, Provider
+from handrail.providers.base import Price, Provider, ProviderNotice
 from handrail.providers.catalog import (
     LOCAL,
     ProviderEntry,
@@ -305,5 +305,9 @@ async def test_plain_http_to_another_machine_warns_once_through_each_wire(
     second, _ = await ask(provider)
     await provider.aclose()  # type: ignore[attr-defined]
     (note,) = first
-    assert isinstance(note, Note) and note.level == "warning" and "api.example.test is reached" in note.text
+    assert (
+        isinstance(note, ProviderNotice)
+        and note.level == "warning"
+        and "api.example.test is reached" in note.text
+    )
     assert second == [] and len(server.requests) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -14,9 +15,19 @@ from mock_server import MockServer, sse
 from replay import HELLO, ask, check_parts
 
 from handrail.messages import AssistantMessage, Thinking, Usage
-from handrail.providers.base import CallDelta, CallStarted, Finished, ModelInfo, Part, Provider, TextDelta
+from handrail.providers.base import (
+    CallDelta,
+    CallStarted,
+    Finished,
+    ModelInfo,
+    Part,
+    Provider,
+    Started,
+    TextDelta,
+)
 from handrail.providers.chat import ChatReader, OpenAIChat
 from handrail.providers.sse import ServerEvent
+from handrail.providers.streaming import StreamFault, read_event
 
 
 @pytest.fixture
@@ -43,10 +54,8 @@ def read(*events: Any, done: bool = True) -> tuple[list[Part], AssistantMessage]
     """The reply that `events` make, read without a connection."""
     reader = ChatReader("demo/model")
     lines = [e if isinstance(e, str) else json.dumps(e) for e in events] + (["[DONE]"] if done else [])
-    parts = [part for line in lines for part in reader.read(ServerEvent("", line))]
-    assert reader.error is None
-    rest, message = reader.message(None)
-    return parts + rest, message
+    parts = [part for line in lines for part in read_event(reader, ServerEvent("", line))]
+    return parts + reader.reply.begin(), reader.message(None)
 
 
 def calls(*fragments: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
@@ -231,7 +240,7 @@ class TestEnds:
     async def test_a_reply_is_whole_though_no_end_mark_ever_comes(
         self, server: MockServer, model: Provider, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("handrail.providers.chat.USAGE_S", 0.05)
+        monkeypatch.setattr("handrail.providers.streaming.USAGE_S", 0.05)
         server.answer(sse(chunk({"content": "x"}, "stop"), done=False), cut="hang")
         _, message = await ask(model)
         assert (message.stop_reason, message.failure) == ("stop", None)
@@ -434,9 +443,13 @@ delta_like = st.fixed_dictionaries({"choices": st.lists(st.fixed_dictionaries({"
 @given(st.lists(odd | delta_like, max_size=6), st.sampled_from(["", "error", "body"]))
 def test_K1_nothing_that_a_server_sends_raises(events: list[Any], name: str) -> None:
     reader = ChatReader("demo/model")
-    parts = [p for e in events for p in reader.read(ServerEvent(name, json.dumps(e)))]
-    rest, message = reader.message(None)
-    assert all(isinstance(p, Part) for p in parts + rest)
+    parts: list[Part] = []
+    for event in events:
+        with suppress(StreamFault):
+            parts += read_event(reader, ServerEvent(name, json.dumps(event)))
+    parts += reader.reply.begin()
+    message = reader.message(None)
+    assert all(isinstance(p, Part) for p in parts)
     json.dumps([b.text if hasattr(b, "text") else b.raw for b in message.content]).encode()
 
 
@@ -446,6 +459,7 @@ class TestStopping:
     ) -> None:
         server.answer(sse(chunk({"content": "half"}), done=False), cut="hang")
         stream = model.stream(HELLO)
+        assert isinstance(await anext(stream), Started)
         assert await anext(stream) == TextDelta("half")
         await stream.aclose()  # type: ignore[attr-defined]
         await asyncio.wait_for(server.closed_by_client.wait(), 5)

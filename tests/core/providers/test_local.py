@@ -19,7 +19,7 @@ from histories import TOOL, user
 
 from handrail.messages import AssistantMessage
 from handrail.providers import local as local_module
-from handrail.providers.base import Finished, ModelInfo, Note, Provider, Request, ToolSpec
+from handrail.providers.base import Finished, ModelInfo, Provider, ProviderNotice, Request, ToolSpec
 from handrail.providers.chat import OpenAIChat
 from handrail.providers.local import Local
 from handrail.providers.local_models import LocalModel
@@ -55,7 +55,7 @@ async def ask(provider: Local, *tools: ToolSpec, choice: Any = "auto") -> tuple[
     request = Request([user("Hello")], tools=tools, tool_choice=choice)
     *parts, last = [part async for part in provider.stream(request)]
     assert isinstance(last, Finished)
-    return [part.text for part in parts if isinstance(part, Note)], last.message
+    return [part.text for part in parts if isinstance(part, ProviderNotice)], last.message
 
 
 async def told(provider: Local, *tools: ToolSpec, choice: Any = "auto") -> dict[str, Any]:

@@ -26,7 +26,7 @@ from replay import (
 )
 
 from handrail.messages import AssistantMessage, Text, Thinking, Usage
-from handrail.providers.base import ModelInfo, Provider, TextDelta, ThinkingDelta
+from handrail.providers.base import ModelInfo, Provider, Started, TextDelta, ThinkingDelta
 from handrail.providers.responses import OpenAIResponses, ResponsesReader
 from handrail.providers.streaming import StreamFault
 
@@ -264,6 +264,7 @@ async def test_usage_tells_cached_tokens_apart(reply: Reply) -> None:
 async def test_L9_closing_the_stream_ends_the_request(server: MockServer, gpt: OpenAIResponses) -> None:
     server.answer(stream_of(*OPENING, *message(0, "Hello")[:3]), cut="hang")
     stream = gpt.stream(HELLO)
+    assert isinstance(await anext(stream), Started)
     assert await anext(stream) == TextDelta("Hello")
     await stream.aclose()  # type: ignore[attr-defined]
     await server.closed_by_client.wait()

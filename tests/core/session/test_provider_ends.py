@@ -10,7 +10,7 @@ from runs import Spy, call, says, scripted
 from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.messages import AssistantMessage, Text
-from handrail.providers.base import Finished, ModelInfo, Note, Part, Request
+from handrail.providers.base import Finished, ModelInfo, Part, ProviderNotice, Request
 from handrail.providers.chat import OpenAIChat
 from handrail.session import Session
 
@@ -24,8 +24,8 @@ class Talker:
         self._fails = fails
 
     async def stream(self, request: Request) -> AsyncIterator[Part]:
-        yield Note("the server \0 starts")
-        yield Note("over plain http", "warning")
+        yield ProviderNotice("the server \0 starts")
+        yield ProviderNotice("over plain http", "warning")
         yield Finished(AssistantMessage((Text("Done."),), model=self.model.name))
 
     async def aclose(self) -> None:

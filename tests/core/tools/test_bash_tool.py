@@ -15,6 +15,7 @@ import pytest
 from toolbench import Bench, words
 
 from handrail.clock import ManualClock, VirtualClock
+from handrail.providers.catalog import built_in
 from handrail.tools import _processes as processes
 from handrail.tools._commands import pattern_of
 from handrail.tools.base import ToolContext, ToolError
@@ -395,3 +396,9 @@ def test_H5_the_pattern_is_the_subcommand_or_the_very_command(command: str, patt
 def test_H5_an_operator_or_a_substitution_is_never_covered_by_a_pattern(tail: str) -> None:
     command = f"git diff {tail}"
     assert pattern_of(command) == f"bash exactly: {command}"
+
+
+def test_J5_no_key_of_a_provider_of_the_catalog_reaches_a_child() -> None:
+    planted = {name: "sk-planted" for entry in built_in().values() for name in entry.keys}
+    assert "TOGETHER_AI_API_KEY" in planted and "LMSTUDIO_API_KEY" in planted
+    assert scrubbed_environment({**planted, "HOME": "/"}) == {"HOME": "/"}
