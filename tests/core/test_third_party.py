@@ -20,7 +20,7 @@ from wire_anthropic import check_anthropic
 from wire_check import check_chat
 from wire_responses import check_responses
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.servers
 
 CHECKS = {"openai-chat": check_chat, "openai-responses": check_responses, "anthropic": check_anthropic}
 QUICK = {"HANDRAIL_RETRY_BASE": "0.05"}
@@ -71,9 +71,9 @@ def _fixtures(api: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def server(peers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     fixtures = [fixture for api in CHECKS for fixture in _fixtures(api)]
-    with aimock(fixtures, tmp_path_factory.mktemp("aimock")) as url:
+    with aimock(fixtures, peers, tmp_path_factory.mktemp("aimock")) as url:
         yield url
 
 

@@ -15,26 +15,26 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 PACKAGE = "@copilotkit/aimock@1.43.0"
-START_S = 120.0  # the first start downloads it
+INSTALL_S = 300.0
+START_S = 60.0
 
 
 @contextmanager
-def aimock(fixtures: Sequence[dict[str, Any]], folder: Path) -> Iterator[str]:
-    """Its address, for as long as the block lasts. Skips the test where it cannot be had."""
-    npx = shutil.which("npx")
-    if npx is None:
-        pytest.skip("needs Node.js (npx) for the third-party server aimock")
+def aimock(fixtures: Sequence[dict[str, Any]], home: Path, folder: Path) -> Iterator[str]:
+    """Its address, for as long as the block lasts. `home` keeps what is installed. Skips where it cannot be had."""
+    program = _installed(home)
     script = folder / "fixtures.json"
     script.write_text(json.dumps({"fixtures": list(fixtures)}), encoding="utf-8")
-    port = _free_port()
-    command = [npx, "-y", "-p", PACKAGE, "llmock", "-p", str(port), "-f", str(script), "--chunk-size", "12"]
+    port = free_port()
+    command = [str(program), "-p", str(port), "-f", str(script), "--chunk-size", "12"]
     server = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True
     )
     try:
-        said = _wait_for(server, b"listening")
+        said = wait_for(server, b"listening")
         if b"listening" not in said:
             pytest.skip(f"aimock did not start: {said.decode(errors='replace')[-300:]}")
         yield f"http://127.0.0.1:{port}"
@@ -44,14 +44,38 @@ def aimock(fixtures: Sequence[dict[str, Any]], folder: Path) -> Iterator[str]:
         server.communicate(timeout=20)
 
 
-def _free_port() -> int:
+def _installed(home: Path) -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("needs Node.js (npm) for the third-party server aimock")
+    folder = home / PACKAGE.rpartition("/")[2]
+    program = folder / "node_modules" / ".bin" / "llmock"
+    with FileLock(f"{folder}.lock"):  # one worker installs, the others wait for it
+        if not program.exists():
+            command = [
+                npm,
+                "install",
+                "--silent",
+                "--no-audit",
+                "--no-fund",
+                "--prefix",
+                str(folder),
+                PACKAGE,
+            ]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+            if done.returncode != 0:
+                pytest.skip(f"needs {PACKAGE} from npm: {done.stderr.strip()[-200:]}")
+    return program
+
+
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
 
 
-def _wait_for(server: subprocess.Popen[bytes], word: bytes) -> bytes:
+def wait_for(server: subprocess.Popen[bytes], word: bytes) -> bytes:
     """What the server said until `word` came, it ended, or nothing came for too long."""
     assert server.stdout is not None
     said = b""

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aimock import _free_port, _wait_for
+from aimock import INSTALL_S, free_port, wait_for
+from filelock import FileLock
 
 PACKAGE = "fakellm==0.3.5"
 READY = b"Uvicorn running"
@@ -24,11 +25,11 @@ def fakellm(rules: Sequence[dict[str, Any]], home: Path, folder: Path) -> Iterat
     program = _installed(home)
     script = folder / "fakellm.yaml"
     script.write_text(json.dumps({"rules": list(rules)}), encoding="utf-8")  # JSON is YAML
-    port = _free_port()
+    port = free_port()
     command = [str(program), "serve", "--port", str(port), "--config", str(script)]
     server = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     try:
-        said = _wait_for(server, READY)
+        said = wait_for(server, READY)
         if READY not in said:
             pytest.skip(f"fakellm did not start: {said.decode(errors='replace')[-300:]}")
         yield f"http://127.0.0.1:{port}"
@@ -40,10 +41,11 @@ def fakellm(rules: Sequence[dict[str, Any]], home: Path, folder: Path) -> Iterat
 def _installed(home: Path) -> Path:
     folder = home / PACKAGE
     scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
-    if not (scripts / "fakellm").exists():
-        venv.create(folder, with_pip=True, clear=True)
-        command = [str(scripts / "python"), "-m", "pip", "install", "--quiet", PACKAGE]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-        if done.returncode != 0:
-            pytest.skip(f"needs {PACKAGE} from PyPI: {done.stderr.strip()[-200:]}")
+    with FileLock(f"{folder}.lock"):  # one worker installs, the others wait for it
+        if not (scripts / "fakellm").exists():
+            venv.create(folder, with_pip=True, clear=True)
+            command = [str(scripts / "python"), "-m", "pip", "install", "--quiet", PACKAGE]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+            if done.returncode != 0:
+                pytest.skip(f"needs {PACKAGE} from PyPI: {done.stderr.strip()[-200:]}")
     return scripts / "fakellm"

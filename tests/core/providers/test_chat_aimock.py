@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,7 +17,7 @@ from handrail.messages import Message, Usage
 from handrail.providers.base import ModelInfo, Request, TextDelta
 from handrail.providers.chat import OpenAIChat
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.servers
 
 LONG = "This sentence is long enough to be cut somewhere in its middle."
 FIXTURES: list[dict[str, Any]] = [
@@ -65,8 +66,8 @@ FIXTURES: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with aimock(FIXTURES, tmp_path_factory.mktemp("aimock")) as url:
+def address(peers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with aimock(FIXTURES, peers, tmp_path_factory.mktemp("aimock")) as url:
         yield url
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
 import pytest
 from fakellm import fakellm
@@ -14,7 +15,7 @@ from handrail.providers.base import ModelInfo, Provider, Request
 from handrail.providers.chat import OpenAIChat
 from handrail.providers.messages import Anthropic
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.servers
 
 RULES = [
     {
@@ -41,8 +42,8 @@ RULES = [
 
 
 @pytest.fixture(scope="module")
-def address(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with fakellm(RULES, pytestconfig.cache.mkdir("peers"), tmp_path_factory.mktemp("fakellm")) as url:  # type: ignore[union-attr]
+def address(peers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with fakellm(RULES, peers, tmp_path_factory.mktemp("fakellm")) as url:
         yield url
 
 

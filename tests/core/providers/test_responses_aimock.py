@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from handrail.providers.base import ModelInfo, Provider, Request
 from handrail.providers.messages import Anthropic
 from handrail.providers.responses import OpenAIResponses
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.servers
 
 LONG = "This sentence is long enough to be cut somewhere in its middle."
 FIXTURES: list[dict[str, Any]] = [
@@ -53,8 +54,8 @@ FIXTURES: list[dict[str, Any]] = [
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with aimock(FIXTURES, tmp_path_factory.mktemp("aimock")) as url:
+def address(peers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with aimock(FIXTURES, peers, tmp_path_factory.mktemp("aimock")) as url:
         yield url
 
 

@@ -10,7 +10,7 @@ from typing import get_args
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.messages import Failure, Phase
@@ -282,7 +282,6 @@ _HEADERS = st.dictionaries(
 )
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     text=_TEXTS,
     headers=_HEADERS,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from runs import Spy, breaks, call, fails, hold_protocol, play, says
 
 from handrail import events as ev
 from handrail.messages import Usage
 from handrail.policy import RecoveryPolicy
-
-EXAMPLES = int(os.environ.get("HANDRAIL_EXAMPLES", "150"))
 
 FAULTS = {
     "overloaded": lambda n: fails("overloaded", 503),
@@ -71,7 +68,6 @@ def run(script, policy, *, stop_at=None):
     return played, stopped
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCRIPTS, POLICIES)
 def test_R11_requests_and_waits_never_pass_their_caps(script, policy):
     played, _ = run(script, policy)
@@ -98,7 +94,6 @@ def test_R11_requests_and_waits_never_pass_their_caps(script, policy):
         hold_protocol(request)
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCRIPTS, st.integers(0, 4))
 def test_R12_a_stop_in_any_wait_ends_the_run_at_once_and_nothing_is_asked_after_it(script, pause):
     played, stopped = run(script, RecoveryPolicy(), stop_at=pause)
@@ -110,7 +105,6 @@ def test_R12_a_stop_in_any_wait_ends_the_run_at_once_and_nothing_is_asked_after_
     assert not [e for e in played.events[last_wait:] if isinstance(e, ev.TurnStarted)]
 
 
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCRIPTS, POLICIES)
 def test_R7_nothing_broken_is_replayed_and_one_script_has_one_outcome(script, policy):
     played, again = run(script, policy)[0], run(script, policy)[0]

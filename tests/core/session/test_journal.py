@@ -305,7 +305,7 @@ def test_J2_glued_records_are_read_one_by_one(path: Path) -> None:
     assert not contents.damage
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(data=st.data())
 def test_J2_random_damage_is_never_taken_for_a_record(tmp_path: Path, data: st.DataObject) -> None:
     path = tmp_path / "j.jsonl"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail.events import MessageFinished, RunStarted, ToolFinished
@@ -85,7 +85,6 @@ VALUES = st.lists(st.text("ab", min_size=8, max_size=12), min_size=1, max_size=4
 PIECES = st.lists(st.text("ab", max_size=15), max_size=12)
 
 
-@settings(max_examples=300, deadline=None)
 @given(VALUES, PIECES, st.booleans())
 def test_J5_pieces_joined_are_what_masking_the_whole_gives(
     values: list[str], pieces: list[str], plant: bool

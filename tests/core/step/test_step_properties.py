@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 from runs import ANSWER, Played, Spy, breaks, fails, hold_protocol, play, says, scripted
 from wires import hold_wires
@@ -18,9 +17,6 @@ from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.policy import RecoveryPolicy
 from handrail.providers.scripted import ScriptedCall, ScriptedReply
-
-EXAMPLES = int(os.environ.get("HANDRAIL_EXAMPLES", "150"))
-many = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 SCHEMA = {**ANSWER, "additionalProperties": False}
 CALLS = {
@@ -165,7 +161,6 @@ def fitting(raw: str) -> dict[str, int] | None:
     return found if fits else None
 
 
-@many
 @given(SCRIPTS, BOUNDS, POLICIES, MOMENTS, MOMENTS)
 def test_S_a_value_or_a_failure_inside_the_bounds_whatever_comes(script, bounds, policy, stop_at, steer_at):
     played = run(script, bounds, policy, stop_at=stop_at, steer_at=steer_at)
@@ -189,7 +184,6 @@ def test_S_a_value_or_a_failure_inside_the_bounds_whatever_comes(script, bounds,
         hold_wires(request)
 
 
-@many
 @given(SCRIPTS, BOUNDS)
 def test_S7_without_recovery_the_outcome_is_the_one_that_the_rules_name(script, bounds):
     played = run(script, bounds, OFF)
@@ -238,7 +232,6 @@ def after(
     return ("no-submit" if votes == len(calls) else None), next(filter(None, answers), None), len(invalid)
 
 
-@many
 @given(SCRIPTS, BOUNDS, st.sampled_from([False, True]))
 def test_S_step_returns_that_value_or_raises_that_failure(script, bounds, recovery):
     policy = ON if recovery else OFF
@@ -259,7 +252,6 @@ def test_S_step_returns_that_value_or_raises_that_failure(script, bounds, recove
     assert len(provider.requests) == finished.requests
 
 
-@many
 @given(SCRIPTS, BOUNDS, POLICIES, MOMENTS)
 def test_S_one_script_has_one_outcome_down_to_every_event(script, bounds, policy, stop_at):
     one, two = (run(script, bounds, policy, stop_at=stop_at) for _ in range(2))
@@ -267,7 +259,6 @@ def test_S_one_script_has_one_outcome_down_to_every_event(script, bounds, policy
     assert one.requests == two.requests
 
 
-@many
 @given(SCRIPTS, BOUNDS, POLICIES)
 def test_L6_parallel_and_sequential_tools_agree(script, bounds, policy):
     one, two = (run(script, bounds, policy, sequential=sequential) for sequential in (False, True))

@@ -16,15 +16,16 @@ from typing import Any
 import pytest
 
 from handrail import events as ev
-from handrail.session.records import read_journal
+from handrail.session.records import JournalContents, read_journal
 
-KILLS = 100
 SEED = 20260105
 SUPPORT = Path(__file__).parents[2] / "support"
 SCHEMA = '{"type":"object","required":["answer"],"properties":{"answer":{"type":"integer"}}}'
 MODEL = ("--model", "my/model", "--base-url", "http://127.0.0.1:9/v1")
 RUN = ("run", "--json", *MODEL, "--approve", "all", "--schema", "s.json", "Go.")
 ROUNDS = 8
+KINDS = ("piece", "tool_started", "tool_finished", "wait_started", "decided", "human_requested")
+"""Moments to die in: a reply in flight, a batch, waits, a question."""
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 
@@ -150,8 +151,9 @@ def hold(story: Story, at: str) -> None:
     assert {e.id for e in events if isinstance(e, ev.HumanRequested)} == {"q1"}, at
 
 
-def test_J2_killed_at_a_hundred_places_the_session_comes_to_the_same_end(
-    server: Server, tmp_path: Path
+@pytest.mark.parametrize("kills", [20, pytest.param(100, marks=pytest.mark.slow)])
+def test_J2_killed_anywhere_the_session_comes_to_the_same_end(
+    server: Server, tmp_path: Path, kills: int
 ) -> None:
     whole = Story(server, tmp_path / "whole")
     whole.to_its_end([])
@@ -159,13 +161,9 @@ def test_J2_killed_at_a_hundred_places_the_session_comes_to_the_same_end(
     hold(whole, "not killed")
     assert whole.journal is not None
     contents = read_journal(whole.journal)
-    chance = random.Random(SEED)
-    first = contents.records[1].offset
-    borders = chance.sample([r.offset + r.length + 1 for r in contents.records[1:-1]], KILLS * 2 // 5)
-    places = sorted([*borders, *chance.sample(range(first, contents.size - 200), KILLS - len(borders))])
-    hit = {_record_at(contents.records, place) for place in places}
-    # A reply in flight, a batch, waits, a question: each kind of moment is among them.
-    assert {"piece", "tool_started", "tool_finished", "wait_started", "decided", "human_requested"} <= hit
+    places = _places(contents, kills)
+    assert len(places) == kills
+    assert set(KINDS) <= {_record_at(contents.records, place) for place in places}
     for number, place in enumerate(places):
         story = Story(server, tmp_path / str(number))
         story.to_its_end([place, place])  # whichever life gets there
@@ -181,6 +179,19 @@ def test_J2_killed_several_times_over(server: Server, tmp_path: Path) -> None:
         story = Story(server, tmp_path / str(number))
         story.to_its_end(list(itertools.accumulate(steps)))
         hold(story, f"killed at {steps}")
+
+
+def _places(contents: JournalContents, count: int) -> list[int]:
+    """Bytes of the journal to die at: in a record of each kind, at the borders of records, and anywhere."""
+    chance = random.Random(SEED)
+    records = contents.records[1:-1]
+    inside = [chance.choice([r for r in records if r.kind == kind]) for kind in KINDS]
+    places = {r.offset + r.length // 2 for r in inside}
+    places |= set(chance.sample([r.offset + r.length + 1 for r in records], count * 2 // 5))
+    anywhere = range(records[0].offset, contents.size - 200)
+    while len(places) < count:
+        places.add(chance.choice(anywhere))
+    return sorted(places)
 
 
 def _record_at(records: list[Any], place: int) -> str:

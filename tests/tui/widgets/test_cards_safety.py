@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from stage import CardApp
 
@@ -156,7 +156,6 @@ async def test_H5_what_is_too_long_to_show_says_so() -> None:
     assert "2k more lines of this diff are not shown" in diffs.render(diff).plain
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(
         st.sampled_from(
