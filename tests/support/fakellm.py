@@ -43,8 +43,11 @@ def _installed(home: Path) -> Path:
     scripts = folder / ("Scripts" if sys.platform == "win32" else "bin")
     with FileLock(f"{folder}.lock"):  # one worker installs, the others wait for it
         if not (scripts / "fakellm").exists():
-            venv.create(folder, with_pip=True, clear=True)
-            command = [str(scripts / "python"), "-m", "pip", "install", "--quiet", PACKAGE]
+            venv.create(
+                folder, with_pip=False, clear=True
+            )  # our own pip serves it: a second one takes seconds
+            pip = [sys.executable, "-m", "pip", "--python", str(scripts / "python")]
+            command = [*pip, "install", "--quiet", "--no-compile", PACKAGE]
             done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
             if done.returncode != 0:
                 pytest.skip(f"needs {PACKAGE} from PyPI: {done.stderr.strip()[-200:]}")

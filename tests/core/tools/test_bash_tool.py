@@ -174,9 +174,9 @@ async def test_L6_past_its_time_limit_the_whole_tree_is_ended(bench: Bench) -> N
     command = (
         "sleep 60 & echo $!; (setsid sleep 61 & echo $!); setsid bash -c 'sleep 62 & echo $!; wait'; sleep 63"
     )
-    result = await bench.run(BashTool(), command=command, timeout=0.4)
+    result = await bench.run(BashTool(), command=command, timeout=1.5)
     *pids, note = words(result).splitlines()
-    assert note == "[timed out after 0.4 s and ended, with everything it had started]"
+    assert note == "[timed out after 1.5 s and ended, with everything it had started]"
     assert (result.is_error, result.summary) == (True, "timed out · 3 lines")
     assert len(pids) == 3
     assert not any(alive(int(pid)) for pid in pids)
@@ -184,20 +184,20 @@ async def test_L6_past_its_time_limit_the_whole_tree_is_ended(bench: Bench) -> N
 
 async def test_L9_a_daemon_that_left_group_and_parent_is_found_by_its_mark(bench: Bench) -> None:
     command = "(setsid setsid sleep 60 >/dev/null 2>&1 & echo $! > pid); sleep 61"
-    result = await bench.run(BashTool(), command=command, timeout=0.3)
+    result = await bench.run(BashTool(), command=command, timeout=1.5)
     assert result.summary == "timed out · no output"
     assert not alive(int((bench.cwd / "pid").read_text()))
 
 
 async def test_L9_what_ignores_the_polite_signal_is_killed(bench: Bench) -> None:
     command = "trap '' TERM; echo $$; while true; do read -t 1 < /dev/zero; done"
-    result = await bench.run(BashTool(), command=command, timeout=0.2)
+    result = await bench.run(BashTool(), command=command, timeout=1.5)
     assert not alive(int(words(result).splitlines()[0]))
 
 
 async def test_L9_a_polite_end_gets_its_time(bench: Bench) -> None:
     command = "trap 'echo tidied up; exit 0' TERM; echo ready; while true; do sleep 0.01; done"
-    result = await bench.run(BashTool(), command=command, timeout=0.3)
+    result = await bench.run(BashTool(), command=command, timeout=1.5)
     assert words(result).startswith("ready\n")
     assert "tidied up" in words(result)
 
@@ -262,7 +262,7 @@ def background(bench: Bench) -> Iterator[Callable[[], int]]:
 async def test_a_background_process_does_not_hold_the_tool_and_is_named(
     bench: Bench, background: Callable[[], int]
 ) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         result = await bench.run(BashTool(), command="sleep 60 & echo $! > pid; echo started")
     assert alive(background())
     note = f"[running in the background: pid {background()} sleep 60; its output is no longer read]"
@@ -292,7 +292,7 @@ async def test_all_that_the_shell_wrote_is_read_though_a_child_holds_the_pipe(
 async def test_a_background_flood_does_not_hold_the_tool(
     bench: Bench, background: Callable[[], int], kept: Path
 ) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await bench.run(BashTool(), command="yes & echo $! > pid")
 
 

@@ -42,7 +42,7 @@ def test_ranking_a_large_project_costs_little() -> None:
     files = [f"packages/part_{n}/annotations/aeria_template_variants_{n}.tsx" for n in range(20_000)]
     began = time.process_time()
     assert len(rank("aeiatemplatevariants", files)) == MOST
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < 5  # against trying every way to match, not against a slow machine
 
 
 def test_commands_and_their_arguments() -> None:
