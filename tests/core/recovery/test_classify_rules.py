@@ -326,7 +326,7 @@ def test_K2_a_hostile_body_is_judged_quickly(unit: str) -> None:
     failure = Failure(unit * (2_000_000 // len(unit)))
     start = time.process_time()
     classify(failure, now=NOW, local_zone=UTC)
-    assert time.process_time() - start < 60  # against backtracking, not against a slow machine
+    assert time.process_time() - start < 10  # against backtracking, not against a slow machine
 
 
 def test_K1_an_error_behind_many_frames_of_a_stream_is_found() -> None:
