@@ -312,7 +312,7 @@ async def test_a_key_is_answered_while_thousands_of_deltas_stream() -> None:
         # Not through the pilot: it would wait for a rest that does not come.
         for number, key in enumerate("abcdefghij", 1):
             app.post_message(Key(key, key))
-            async with asyncio.timeout(10):  # the stream ends only after the last key
+            async with asyncio.timeout(10):
                 while len(screen_of(app).composer.text) < number:  # noqa: ASYNC110
                     await asyncio.sleep(0.005)
         assert not task.done()
