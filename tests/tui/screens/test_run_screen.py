@@ -425,9 +425,7 @@ async def test_L11_hostile_text_neither_breaks_the_screen_nor_reaches_the_termin
         for event in hostile_events():
             session.emit(event)
             screen_of(app).paint()
-            await pilot.pause(
-                0
-            )  # all messages are handled then; a rest, with a spinner on the screen, is rare
+            await pilot.pause(0)  # all messages handled; idle is rare while it spins
             assert OBEYED.search(screen_text(app).replace("\n", "")) is None, event.type
         transcript = screen_of(app).transcript
         for section in list(transcript._sections):
