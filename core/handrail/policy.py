@@ -10,13 +10,13 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-_PARTS: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?")
+_PARTS: Final = re.compile(r"(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+(?:\.\d+)?)s)?", re.ASCII)
 
 
 def parse_duration(text: str) -> float:
     """Seconds from `30m`, `6h`, `1h30m`, `45s`, `2d`, or a plain number of seconds. Raises ValueError."""
     word = text.strip().lower()
-    if re.fullmatch(r"\d+(\.\d+)?", word):
+    if re.fullmatch(r"\d+(\.\d+)?", word, re.ASCII):
         return float(word)
     match = _PARTS.fullmatch(word)
     if not word or match is None:

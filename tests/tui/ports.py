@@ -79,6 +79,10 @@ class FakeSession:
     def skip_wait(self) -> None:
         self.told.append(("skip_wait",))
 
+    def postpone_wait(self, until: float, /) -> bool:
+        self.told.append(("postpone_wait", until))
+        return True
+
     def retry_now(self) -> None:
         self.told.append(("retry_now",))
 

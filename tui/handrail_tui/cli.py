@@ -41,6 +41,10 @@ COMMANDS: dict[str, CommandEntry] = {
     "approve": CommandEntry(
         "handrail_tui.commands.approve:approve", "Allow or deny a tool call of such a run."
     ),
+    "steer": CommandEntry("handrail_tui.commands.steer:steer", "Send such a run a message."),
+    "follow-up": CommandEntry("handrail_tui.commands.steer:follow_up", "Give such a run its next task."),
+    "skip": CommandEntry("handrail_tui.commands.wait:skip", "End the wait of such a run."),
+    "later": CommandEntry("handrail_tui.commands.wait:later", "Prolong the wait of such a run."),
     "stop": CommandEntry("handrail_tui.commands.stop:stop", "Stop such a run."),
     "changes": CommandEntry(
         "handrail_tui.commands.changes:changes", "Show the files that a run changed; undo a turn."

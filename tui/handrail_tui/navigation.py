@@ -45,7 +45,12 @@ def open_session(destination: to.SessionDestination) -> OpenScreen:
 
 
 def overlay(
-    destination: to.OpenDemos | to.OpenChanges | to.OpenDecisions | to.OpenQueue | to.OpenHelp,
+    destination: to.OpenDemos
+    | to.OpenChanges
+    | to.OpenDecisions
+    | to.OpenQueue
+    | to.OpenHelp
+    | to.OpenModels,
     bindings: list[ActiveBinding],
 ) -> Screen[Any]:
     """The screen of `destination`. `bindings` are those in force where it was asked for."""
@@ -70,6 +75,10 @@ def overlay(
             from handrail_tui.screens.help import HelpScreen
 
             return HelpScreen(bindings, destination.commands)
+        case to.OpenModels():
+            from handrail_tui.screens.models import ModelsScreen
+
+            return ModelsScreen(destination.current, destination.use)
 
 
 def _new_run(wanted: to.OpenRun) -> OpenScreen:

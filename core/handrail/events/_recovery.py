@@ -47,7 +47,7 @@ class CheckpointMade(EventBase):
     pieces: tuple[str, ...] = ()
 
 
-WaitHow: TypeAlias = Literal["elapsed", "skipped", "stopped", "steered", "recovery_off"]
+WaitHow: TypeAlias = Literal["elapsed", "skipped", "stopped", "steered", "recovery_off", "postponed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +70,8 @@ class WaitStarted(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitEnded(EventBase):
+    """A pause is over. After `postponed` a longer one begins at once, because a person asked for it (rule U8)."""
+
     type: Literal["wait_ended"] = "wait_ended"
     how: WaitHow = "elapsed"
 

@@ -22,12 +22,14 @@ from handrail.policy import Effort, RecoveryPolicy
 from handrail.providers.base import Provider, ToolChoice
 
 Cause: TypeAlias = Literal[
-    "stop", "deadline", "suspend", "idle", "retry", "skip", "steer", "recovery_off", "nobody"
+    "stop", "deadline", "suspend", "idle", "retry", "skip", "later", "steer", "recovery_off", "nobody"
 ]
 
 
 class Scope:
     """`with interrupts.scope() as scope: await …`; afterwards `scope.cause` says what ended it, None for nothing.
+
+    `moment` is what came with the cause: for `later`, when the pause shall end.
 
     It works as asyncio.timeout does: interrupting it cancels the task inside, and the scope swallows exactly that
     cancellation. A cancellation from outside passes through (rule S7). It starts no child task, so it is nearly free.
@@ -39,6 +41,7 @@ class Scope:
         self._open = False
         self._delivered = False
         self.cause: Cause | None = None
+        self.moment: float | None = None
 
     def __enter__(self) -> Scope:
         task = asyncio.current_task()
@@ -51,11 +54,11 @@ class Scope:
             self.interrupt(self._owner.cause)
         return self
 
-    def interrupt(self, cause: Cause) -> None:
-        """RunEnd what is awaited inside. The first cause counts."""
+    def interrupt(self, cause: Cause, moment: float | None = None) -> None:
+        """End what is awaited inside. The first cause counts."""
         if not self._open or self.cause is not None:
             return
-        self.cause = cause
+        self.cause, self.moment = cause, moment
         if asyncio.current_task() is self._task:
             # From inside itself: the cancellation must find the task at an await that is still inside.
             asyncio.get_running_loop().call_soon(self._deliver)
@@ -89,14 +92,14 @@ class Interrupts:
         """A new scope. `fire` always ends it; `send` does when the cause is one of `accepts`."""
         return Scope(self, accepts)
 
-    def send(self, cause: Cause) -> None:
-        """End only the awaits that accept this cause: a pause (skip, steer, recovery_off), a stream (retry)."""
+    def send(self, cause: Cause, moment: float | None = None) -> None:
+        """End only the awaits that accept this cause: a pause (skip, later, steer, recovery_off), a stream (retry)."""
         for scope in tuple(self._scopes):
             if cause in scope.accepts:
-                scope.interrupt(cause)
+                scope.interrupt(cause, moment)
 
     def fire(self, cause: Cause) -> None:
-        """RunEnd every await of the run, now and from now on. A person's stop outranks a deadline."""
+        """End every await of the run, now and from now on. A person's stop outranks a deadline."""
         if self.cause is None or cause == "stop":
             self.cause = cause
         for scope in tuple(self._scopes):

@@ -32,6 +32,7 @@ from handrail.recovery.decide import PERMANENT, Decision, Facts, decide
 _HOW: dict[Cause | None, ev.WaitHow] = {
     None: "elapsed",
     "skip": "skipped",
+    "later": "postponed",
     "steer": "steered",
     "recovery_off": "recovery_off",
 }
@@ -81,17 +82,21 @@ class Backoff:
 
     async def _wait(self, started: ev.WaitStarted) -> bool:
         ctx = self._ctx
-        with ctx.interrupts.scope("skip", "steer", "recovery_off") as scope:
-            ctx.emit(started)
-            await ctx.commit()
-            if not self._config.policy.enabled:
-                scope.interrupt("recovery_off")
-            await ctx.clock.sleep_until(started.until)
-        if scope.cause == "suspend":
-            return False
-        how = _HOW.get(scope.cause, "stopped")
-        ctx.emit(ev.WaitEnded(**ctx.stamp(), how=how))
-        return how in _CONTINUES
+        while True:
+            with ctx.interrupts.scope("skip", "later", "steer", "recovery_off") as scope:
+                ctx.emit(started)
+                await ctx.commit()
+                if not self._config.policy.enabled:
+                    scope.interrupt("recovery_off")
+                await ctx.clock.sleep_until(started.until)
+            if scope.cause == "suspend":
+                return False
+            how = _HOW.get(scope.cause, "stopped")
+            ctx.emit(ev.WaitEnded(**ctx.stamp(), how=how))
+            if how != "postponed" or scope.moment is None:
+                return how in _CONTINUES
+            now = ctx.clock.now()
+            started = replace(started, **ctx.stamp(), seconds=scope.moment - now, until=scope.moment)
 
 
 class Recovery:

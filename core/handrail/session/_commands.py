@@ -100,6 +100,16 @@ class Commands:
         """Make the next request now instead of waiting."""
         self._ctx.interrupts.send("skip")
 
+    def postpone_wait(self, until: float) -> bool:
+        """Wait until the moment `until` (seconds since the epoch) instead, for whatever is waited for (rule U8).
+
+        False: there is no wait, or the moment has passed.
+        """
+        if self._ctx.state.wait is None or until <= self._ctx.clock.now():
+            return False
+        self._ctx.interrupts.send("later", until)
+        return True
+
     def retry_now(self) -> None:
         """Treat the request under way as broken; recovery decides what follows."""
         self._ctx.interrupts.send("retry")

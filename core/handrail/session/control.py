@@ -206,6 +206,41 @@ def _do_stop(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def _do_steer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": session.steer(_words(asked))}
+
+
+def _do_follow_up(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    return {"id": session.follow_up(_words(asked))}
+
+
+def _do_skip(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    _wait_of(session)
+    session.skip_wait()
+    return {}
+
+
+def _do_later(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+    until = asked.get("until")
+    _wait_of(session)
+    if isinstance(until, bool) or not isinstance(until, (int, float)) or not session.postpone_wait(until):
+        raise Refused("a wait can only be postponed to a moment that has not passed")
+    return {"until": until}
+
+
+def _words(asked: Mapping[str, Any]) -> str:
+    text = asked.get("text")
+    if not isinstance(text, str) or not text.strip():
+        raise Refused("there is no text to send")
+    return text
+
+
+def _wait_of(session: Session) -> None:
+    """Raises Refused when the run waits for no moment."""
+    if session.state.wait is None:
+        raise Refused("it is not waiting for a limit or a retry")
+
+
 def _chosen(open_ones: Mapping[str, Any], asked: Mapping[str, Any], what: str) -> str:
     """The question or approval with that id; without an id, the oldest."""
     id = asked.get("id")
@@ -223,6 +258,10 @@ _DEEDS: Final[dict[str, Callable[[Session, Mapping[str, Any]], dict[str, Any]]]]
     "answer": _do_answer,
     "approve": _do_approve,
     "stop": _do_stop,
+    "steer": _do_steer,
+    "follow_up": _do_follow_up,
+    "skip": _do_skip,
+    "later": _do_later,
 }
 
 

@@ -49,7 +49,7 @@ class Store:
         while True:
             id = new_id(clock.now())
             try:
-                return Journal.create(self._file(id), session=id, meta=meta or {}, clock=clock)
+                return Journal.create(self.journal_of(id), session=id, meta=meta or {}, clock=clock)
             except (FileExistsError, JournalLocked):
                 continue
 
@@ -64,7 +64,7 @@ class Store:
     def path_of(self, prefix: str) -> Path:
         """The journal of the one session whose id starts with `prefix`. Raises SessionNotFound."""
         wanted = prefix.strip().lower()
-        found = [id for id in self._ids() if id.startswith(wanted)]
+        found = [id for id in self.ids() if id.startswith(wanted)]
         if not wanted or not found:
             raise SessionNotFound(f"No session starts with '{prefix}'. `handrail sessions` lists them.")
         if len(found) > 1 and wanted not in found:
@@ -72,11 +72,11 @@ class Store:
             raise SessionNotFound(
                 f"{len(found)} sessions start with '{prefix}': {shown}. Give more of the id."
             )
-        return self._file(wanted if wanted in found else found[0])
+        return self.journal_of(wanted if wanted in found else found[0])
 
     def list(self) -> Summaries:
         """All sessions, most recent event first."""
-        found = [summarise(self._file(id)) for id in self._ids()]
+        found = [summarise(self.journal_of(id)) for id in self.ids()]
         return sorted(found, key=lambda s: (s.last, s.id), reverse=True)
 
     def delete(self, prefix: str) -> None:
@@ -106,7 +106,7 @@ class Store:
         records = _up_to(contents.records, at_turn, parent)
         meta = {**(contents.header.meta if contents.header else {}), "parent": parent, "at_turn": at_turn}
         id = new_id(clock.now())
-        while self._file(id).exists():
+        while self.journal_of(id).exists():
             id = new_id(clock.now())
         made = self.root / f".new-{id}"
         try:
@@ -119,14 +119,15 @@ class Store:
             raise
         return id
 
-    def _ids(self) -> Sequence[str]:
-        """The ids, oldest first. A name with a dot is a session that is being created or deleted."""
+    def ids(self) -> Sequence[str]:
+        """The ids of all sessions, oldest first. A name with a dot is a session that is being created or deleted."""
         try:
             return sorted(p.name for p in self.root.iterdir() if p.name[0] != "." and (p / JOURNAL).exists())
         except FileNotFoundError:
             return []
 
-    def _file(self, id: str) -> Path:
+    def journal_of(self, id: str) -> Path:
+        """The journal of the session `id`, whether it exists or not."""
         return self.root / id / JOURNAL
 
 

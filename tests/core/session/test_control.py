@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from runs import Spy, call, make, says
+from runs import Spy, call, fails, make, says
 
 from handrail import events as ev
+from handrail.policy import RecoveryPolicy
 from handrail.session import control
 from handrail.session.control import ADDRESS, SOCKET, Control, NotReachable, Refused
 
@@ -133,7 +134,7 @@ async def test_what_is_not_open_or_not_known_is_refused_in_words(folder: Path) -
         "no approval is open",
         "there is no open question 'q9'; open: q1",
         "a question cannot be answered with 'shout'",
-        "it may be: status, answer, approve, stop",
+        "it may be: status, answer, approve, stop, steer, follow_up, skip, later",
     ]
 
 
@@ -223,3 +224,91 @@ async def test_the_next_run_of_a_session_listens_again(folder: Path) -> None:
     assert (await session.run("Go.")).text == "one"  # type: ignore[union-attr]
     assert (await session.run("Again.")).text == "two"  # type: ignore[union-attr]
     await asyncio.gather(*acting)
+
+
+LIMITED = fails("You have hit your usage limit. Try again in ~42 min.", 429)
+
+
+async def while_waiting(folder: Path, act: Callable[[], Any]) -> tuple[Any, list[ev.Event]]:
+    """A run that meets a limit; `act` runs in a thread once it waits. Time moves when nothing real is pending."""
+    session, _, events = make([LIMITED, says("Done."), says("Again.")], recovery=RecoveryPolicy())
+    session.listen(Control(session, folder))
+    acting: list[asyncio.Future[Any]] = []
+
+    async def do() -> Any:
+        with session.clock.busy():
+            return await asyncio.to_thread(act)
+
+    def on(event: ev.Event) -> None:
+        if isinstance(event, ev.WaitStarted) and not acting:
+            acting.append(asyncio.ensure_future(do()))
+
+    session.listen(on)
+    await session.run("Go.")
+    return await acting[0], events
+
+
+async def test_U8_a_wait_is_skipped_from_elsewhere(folder: Path) -> None:
+    told, events = await while_waiting(folder, lambda: control.call(folder, "skip"))
+    assert told["ok"] and [e.how for e in events if isinstance(e, ev.WaitEnded)] == ["skipped"]
+
+
+async def test_U8_a_wait_is_postponed_from_elsewhere_and_is_journalled_as_a_longer_one(folder: Path) -> None:
+    def act() -> Any:
+        until = control.call(folder, "status")["until"]
+        return control.call(folder, "later", until=until + 900)
+
+    told, events = await while_waiting(folder, act)
+    waits = [e for e in events if isinstance(e, ev.WaitStarted)]
+    assert [w.until for w in waits] == [waits[0].until, waits[0].until + 900] and told["until"] == waits[
+        1
+    ].until
+    assert [e.how for e in events if isinstance(e, ev.WaitEnded)] == ["postponed", "elapsed"]
+    request = next(e for e in events if isinstance(e, ev.TurnStarted) and e.turn == 2)
+    assert request.at == waits[1].until
+
+
+async def test_L8_words_reach_the_queue_from_elsewhere(folder: Path) -> None:
+    def act() -> Any:
+        control.call(folder, "follow_up", text="Then the tests.")
+        return control.call(folder, "steer", text="Leave the API.")
+
+    _, events = await while_waiting(folder, act)
+    steered = [(e.kind, e.text) for e in events if isinstance(e, ev.Steered)]
+    assert steered == [("steer", "Leave the API."), ("follow_up", "Then the tests.")]
+
+
+@pytest.mark.parametrize(
+    ("do", "said"),
+    [
+        ("later", {"until": 0}),
+        ("later", {"until": "soon"}),
+        ("later", {"until": True}),
+        ("later", {}),
+        ("steer", {"text": "  "}),
+        ("steer", {"text": 5}),
+        ("follow_up", {}),
+    ],
+)
+async def test_what_makes_no_sense_is_refused_and_changes_nothing(folder: Path, do: str, said: Any) -> None:
+    def act() -> str:
+        with pytest.raises(Refused) as refused:
+            control.call(folder, do, **said)
+        return str(refused.value)
+
+    words, events = await while_waiting(folder, act)
+    assert words and [e.how for e in events if isinstance(e, ev.WaitEnded)] == ["elapsed"]
+
+
+async def test_a_run_that_does_not_wait_says_so(folder: Path) -> None:
+    refusals: list[str] = []
+
+    def act(event: ev.Event) -> None:
+        for do in ("skip", "later"):
+            with pytest.raises(Refused) as refused:
+                control.call(folder, do, until=4_000_000_000)
+            refusals.append(str(refused.value))
+        control.call(folder, "answer", how="resolved")
+
+    await play(folder, [QUESTION, says("Done.")], act)
+    assert all("not waiting" in words for words in refusals) and len(refusals) == 2

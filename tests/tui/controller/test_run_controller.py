@@ -17,6 +17,7 @@ from handrail_tui.controller.destinations import (
     OpenChanges,
     OpenDecisions,
     OpenHelp,
+    OpenModels,
     OpenQueue,
     OpenThemes,
 )
@@ -184,7 +185,6 @@ async def test_a_slash_command_reaches_the_session(name: str, args: str, told: t
         ("bounds", "+0", "/bounds takes +N"),
         ("bounds", "", "allows ten more"),
         ("approve", "", "approval: ask"),
-        ("model", "", "/model provider/name changes it"),
         ("model", "a/b", "cannot be changed"),
         ("export", "", "not stored"),
         ("sessions", "", "list the sessions"),
@@ -213,10 +213,15 @@ def test_another_model_is_asked_from_the_next_request_on() -> None:
     assert stage.display.noted == "no provider is called no"
 
 
-def test_another_model_begins_the_command_for_it() -> None:
-    stage = Stage()
-    stage.controller.perform("another_model")
-    assert stage.display.returned[0][0] == "/model " and stage.display.calls == ["focus"]
+@pytest.mark.parametrize("start", [("another_model", ""), ("model", "")])
+def test_U8_another_model_is_chosen_from_a_list(start: tuple[str, str]) -> None:
+    made: list[str] = []
+    stage = Stage(make_provider=lambda name: made.append(name) or "a provider")
+    stage.controller.perform(*start)
+    opened = stage.display.destinations[0]
+    assert isinstance(opened, OpenModels) and not made
+    assert opened.use("local/tiny") == "local/tiny from the next request on"
+    assert made == ["local/tiny"] and stage.session.told == [("provider", "a provider")]
 
 
 def test_each_screen_over_the_run_is_asked_for() -> None:

@@ -13,17 +13,19 @@ _IF_NOT_RUNNING = 'Resume it with the answer: handrail resume {id} --answer "…
 
 
 @click.command()
-@click.argument("id")
-@click.argument("text", required=False)
+@click.argument("words", nargs=-1, metavar="[ID] [TEXT]")
 @click.option("--cannot", is_flag=True, help="Say that you cannot do it; TEXT may say why.")
 @click.option("--which", metavar="Q", help="The id of the question, when several are open.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answered question as JSON.")
-def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: bool) -> int:
+def answer(words: tuple[str, ...], cannot: bool, which: str | None, as_json: bool) -> int:
     """Answer the question of a run in another terminal. Without TEXT: say that it is done.
+
+    ID may be left out when one run is active; the beginning of an ID is enough.
 
     A secret is never given on the command line, where others could read it: you are prompted, or it is read from stdin.
 
     \b
+    handrail answer                           done, where one run is active
     handrail answer 1kq0z                     done: the captcha is solved
     handrail answer 1kq0z "use the old API"
     handrail answer 1kq0z --cannot "no access"
@@ -32,6 +34,7 @@ def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: 
     from handrail_tui.lines.json_lines import safe_json
     from handrail_tui.sessions.remote import RemoteRun
 
+    id, text = _id_and_text(words)
     run = RemoteRun(id, _IF_NOT_RUNNING)
     question = run.open_one("question", which)
     if question["secret"] and not cannot:
@@ -45,6 +48,19 @@ def answer(id: str, text: str | None, cannot: bool, which: str | None, as_json: 
     else:
         click.echo(f"{wording.answer(how)}: {one_line(reveal(str(question['needed'])), 500)}")
     return 0
+
+
+def _id_and_text(words: tuple[str, ...]) -> tuple[str, str | None]:
+    """What was said to whom. One word alone is the id of a running session, else the text for the only one."""
+    from handrail_tui.sessions.remote import is_running
+
+    if len(words) > 2:
+        raise click.UsageError("Put the text in quotes.")
+    if len(words) == 2:
+        return words
+    if not words or is_running(words[0]):
+        return (words[0] if words else "", None)
+    return ("", words[0]) if " " in words[0].strip() else (words[0], None)
 
 
 def _secret(needed: str) -> str:

@@ -14,7 +14,7 @@ _IF_NOT_RUNNING = "Resume it: handrail resume {id}"
 
 
 @click.command()
-@click.argument("id")
+@click.argument("id", required=False, default="")
 @click.option("--session", "always", is_flag=True, help="Allow this pattern for the whole session.")
 @click.option(
     "--deny",
@@ -29,6 +29,8 @@ _IF_NOT_RUNNING = "Resume it: handrail resume {id}"
 @click.option("--json", "as_json", is_flag=True, help="Print the call and the decision as JSON.")
 def approve(id: str, always: bool, deny: str | None, which: str | None, yes: bool, as_json: bool) -> int:
     """Allow the tool call that a run in another terminal is waiting for. The call is shown first.
+
+    ID may be left out when one run is active; the beginning of an ID is enough.
 
     \b
     handrail approve 1kq0z

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,11 +10,10 @@ import click
 from handrail import settings
 from handrail.errors import ConfigError, did_you_mean
 from handrail.toml import short_path
-from handrail_tui.view.text import clean_for_terminal, count, join
+from handrail_tui.view.text import clean_for_terminal, join
 
 if TYPE_CHECKING:
-    from handrail.providers.base import ModelInfo
-    from handrail.providers.catalog import ProviderEntry
+    pass
 
 
 class _Listing(click.Group):
@@ -43,7 +39,8 @@ def models() -> None:
 @models.command("list")
 @click.argument("word", required=False)
 @click.option("--all", "everything", is_flag=True, help="Also models of providers without a key.")
-def listing(word: str | None, everything: bool) -> int:
+@click.option("--json", "as_json", is_flag=True, help="One JSON object per line.")
+def listing(word: str | None, everything: bool, as_json: bool) -> int:
     """Models of your keys and local servers; a star marks the one in use. WORD filters the list.
 
     This is not the full list: any model of a provider can be used by its name.
@@ -52,26 +49,26 @@ def listing(word: str | None, everything: bool) -> int:
     handrail models
     handrail models --all sonnet
     """
-    from handrail.providers import catalog
+    from handrail_tui.lines.json_lines import safe_json
+    from handrail_tui.sessions.models import model_in_use, usable_models
 
     chosen = settings.load(Path.cwd()).settings
-    in_force = chosen.model or catalog.default_model(os.environ, chosen.providers)
-    entries = catalog.providers(chosen.providers)
-    servers = asyncio.run(catalog.list_local(list(entries.values())))
-    listed = {name: f"on this machine, {server.base_url}" for server in servers for name in server.models}
-    listed |= _files()
-    for entry in entries.values():
-        key = _key(entry)
-        if key or everything:
-            listed |= dict.fromkeys(_known(entry), f"key: {key}" if key else "no key")
-    if in_force:
-        listed.setdefault(in_force, "from the settings" if chosen.model else "")
-    shown = {name: how for name, how in listed.items() if word is None or word.lower() in name.lower()}
-    width = max((len(name) for name in shown), default=0)
-    for name, how in shown.items():
-        facts = _facts(catalog.model_info(name, chosen.models))
-        mark = "*" if name == in_force else " "
-        click.echo(clean_for_terminal(f"{mark} {name:<{width}}  {join([how, *facts], ', ')}"))
+    in_use = model_in_use(chosen)
+    found = usable_models(chosen, everything=everything)
+    shown = [model for model in found if word is None or word.lower() in model.name.lower()]
+    if as_json:
+        for model in shown:
+            in_force = model.name == in_use
+            click.echo(
+                safe_json({"model": model.name, "how": model.how, "facts": model.facts, "in_use": in_force})
+            )
+        return 0
+    width = max((len(model.name) for model in shown), default=0)
+    for model in shown:
+        mark = "*" if model.name == in_use else " "
+        click.echo(
+            clean_for_terminal(f"{mark} {model.name:<{width}}  {join([model.how, *model.facts], ', ')}")
+        )
     if not shown:
         click.echo("None: no key is set and no local server is running. `handrail doctor` says what to do.")
     return 0
@@ -108,37 +105,3 @@ def get(what: str, name: str | None, chatml: bool) -> None:
     click.echo(clean_for_terminal(f"local/{model.name} is {short_path(model.path)}"))
     if not local_models.server_installed():
         click.echo(f"The server to run it is not installed: {local_models.INSTALL_SERVER}")
-
-
-def _files() -> dict[str, str]:
-    """Model files on this machine, and whether they can be run."""
-    from handrail.providers import local_models
-
-    here = local_models.server_installed()
-    how = "" if here else f"; to run it: {local_models.INSTALL_SERVER}"
-    return {
-        f"local/{model.name}": f"on this machine, {short_path(model.path)}{how}"
-        for model in local_models.local_models().values()
-    }
-
-
-def _known(entry: ProviderEntry) -> Iterator[str]:
-    from handrail.providers import catalog
-
-    yield from catalog.known_models(entry.name)
-    default = f"{entry.name}/{entry.default_model}"
-    if entry.default_model and default not in catalog.known_models(entry.name):
-        yield default
-
-
-def _key(entry: ProviderEntry) -> str | None:
-    """Where the key of a provider comes from; never the key itself."""
-    if entry.key is not None:
-        return "the settings"
-    return next((name for name in entry.keys if os.environ.get(name, "").strip()), None)
-
-
-def _facts(info: ModelInfo) -> list[str]:
-    window = f"window {count(info.window)}" if info.window else ""
-    price = f"${info.price.input:g} in, ${info.price.output:g} out per million tokens" if info.price else ""
-    return [window, price]

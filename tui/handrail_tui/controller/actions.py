@@ -263,6 +263,10 @@ _OVERLAYS = (
     _hidden("decisions.page_down", "pagedown", "page down", do="detail('page_down')"),
     Action("help.back", "escape,q,f1,question_mark", "back", do="dismiss"),
     Action("themes.back", "escape", "cancel"),
+    Action("models.use", "enter", "use it", priority=True),
+    Action("models.next", "down", "next", do="mark(1)", display="↓", priority=True),
+    Action("models.previous", "up", "previous", do="mark(-1)", display="↑", priority=True),
+    Action("models.back", "escape", "back"),
     Action("queue.edit", "enter,e", "edit", where="queue.list", do="screen.edit", display="enter"),
     Action(
         "queue.earlier", "ctrl+up,K", "earlier", where="queue.list", do="screen.move(-1)", display="ctrl+↑"
@@ -293,6 +297,7 @@ _CARDS = (
     Action("approve.deny", "n", "deny"),
     Action("approve.deny_with", "d", "deny and say why"),
     Action("wait.skip", "s", "ask now"),
+    Action("wait.later", "l", "later…"),
     Action("wait.model", "m", "another model"),
     Action("wait.stop", "x", "stop"),
     Action("retry.now", "s", "now"),

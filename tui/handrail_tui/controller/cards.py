@@ -194,6 +194,13 @@ class SkipWait:
 
 
 @dataclass
+class Postpone:
+    """Ask the provider at the moment `until` instead (rule U8)."""
+
+    until: float
+
+
+@dataclass
 class RetryNow:
     """Ask again at once: a pause before a retry, a stalled stream, or a final failure."""
 
@@ -240,6 +247,7 @@ Choice: TypeAlias = (
     Approve
     | Answer
     | SkipWait
+    | Postpone
     | RetryNow
     | KeepWaiting
     | AnotherModel
@@ -281,6 +289,8 @@ def apply(choice: Choice, run: CardCommands) -> None:
             session.answer(choice.id, choice.how, choice.text, secret=choice.secret)
         case SkipWait():
             session.skip_wait()
+        case Postpone():
+            session.postpone_wait(choice.until)
         case RetryNow():
             _retry(run)
         case KeepWaiting():

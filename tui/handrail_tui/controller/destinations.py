@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -96,9 +96,24 @@ class OpenThemes:
     """The list of themes."""
 
 
+@dataclass(frozen=True, slots=True)
+class OpenModels:
+    """The list of models; `use` gets the name of the chosen one and returns what to say about it."""
+
+    current: str
+    use: Callable[[str], str]
+
+
 SessionDestination: TypeAlias = OpenRun | OpenStored | OpenToRead | OpenReplay | OpenDemo
 """What takes the place of the screen until it is left; making it may take time and may be refused."""
 
 Destination: TypeAlias = (
-    SessionDestination | OpenDemos | OpenChanges | OpenDecisions | OpenQueue | OpenHelp | OpenThemes
+    SessionDestination
+    | OpenDemos
+    | OpenChanges
+    | OpenDecisions
+    | OpenQueue
+    | OpenHelp
+    | OpenModels
+    | OpenThemes
 )

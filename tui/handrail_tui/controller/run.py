@@ -24,6 +24,7 @@ from handrail_tui.controller.destinations import (
     OpenChanges,
     OpenDecisions,
     OpenHelp,
+    OpenModels,
     OpenQueue,
     OpenThemes,
 )
@@ -284,14 +285,19 @@ class RunController:
         self._asked = ""
 
     def act_another_model(self, args: str) -> None:
-        """Begin the command that changes the model; the person names it."""
-        self._display.give_back("/model ", "type provider/name")
-        self._display.focus_composer()
+        """Show the models that can be used, to choose one from the next request on."""
+        self._display.navigate(OpenModels(self.view.header.model, self._use_model))
+
+    def _use_model(self, name: str) -> str:
+        said = self.act_model(name) or f"{one_line(name, 80)} from the next request on"
+        self.note(said)
+        return said
 
     def act_model(self, args: str) -> str | None:
         """Show or change the model."""
         if not args:
-            return f"model: {self.view.header.model}; /model provider/name changes it"
+            self.act_another_model(args)
+            return None
         if self.make_provider is None:
             return "the model of this run cannot be changed"
         try:

@@ -237,7 +237,9 @@ class Plain:
             self._quote(wording.provider_message(event.words), 5)
 
     def wait_ended(self, event: ev.WaitEnded) -> None:
-        if event.how != "elapsed":
+        if event.how == "postponed":
+            self._say("the wait was prolonged")
+        elif event.how != "elapsed":
             self._say(f"the wait ended early: {event.how.replace('_', ' ')}")
 
     def budget_spent(self, event: ev.BudgetSpent) -> None:

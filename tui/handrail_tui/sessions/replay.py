@@ -154,6 +154,9 @@ class InertSession:
     def approve(self, id: str, how: str, text: str = "") -> bool:
         return False
 
+    def postpone_wait(self, until: float, /) -> bool:
+        return False
+
     def _nothing(self, *args: object, **amounts: object) -> None:
         """Ignore the command."""
 

@@ -11,10 +11,11 @@ from textual.widgets import Static
 
 from handrail.clock import Clock
 from handrail.events import WaitStarted
-from handrail_tui.controller.cards import AnotherModel, SkipWait, Stop
+from handrail_tui.controller.cards import AnotherModel, Postpone, SkipWait, Stop
+from handrail_tui.controller.later import HINT, moment
 from handrail_tui.view.text import clean_for_terminal, cut_lines, local_time, one_line, remaining
 from handrail_tui.widgets.bindings import bindings
-from handrail_tui.widgets.cards._parts import Countdown, styled
+from handrail_tui.widgets.cards._parts import CardInput, Countdown, styled
 from handrail_tui.widgets.cards.base import Accent, Card
 from handrail_tui.widgets.cards.guard import InputGuard
 
@@ -66,6 +67,18 @@ class WaitCard(Card):
 
     def action_skip(self) -> None:
         self.choose(SkipWait())
+
+    def action_later(self) -> None:
+        self.ask(f"ask again when? {HINT}", self._postpone)
+
+    def _postpone(self, line: CardInput) -> None:
+        try:
+            until = moment(line.value, now=self.clock.now(), until=self.event.until)
+        except ValueError as error:
+            self.app.notify(f"{error}.", severity="warning", markup=False)
+            return
+        self.stop_asking()
+        self.choose(Postpone(until))
 
     def action_model(self) -> None:
         self.choose(AnotherModel())
