@@ -136,6 +136,8 @@ class People:
             diff=preview.diff,
             why=why,
             pattern=preview.pattern,
+            covers=preview.covers,
+            asks_again=preview.asks_again,
         )
         self._answers.open(event.id)
         ctx.emit(event)

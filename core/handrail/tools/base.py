@@ -53,15 +53,18 @@ class Preview:
     """A call as a person sees it before it runs (rule H5).
 
     `title` is one line (a path, a command). `detail` shows the arguments in full where the title does not.
-    `pattern` is what «always this session» would allow, in words that are shown first; `allows` in the approvals
-    compares it with later calls by equality, so a tool gives the same pattern for calls that it considers equal.
-    None: only once. `outside` lists paths outside the working folder; they need approval in every mode.
+    `pattern` is what «always this session» would allow, in words that are shown first; later calls are compared with it
+    by equality, so a tool gives the same pattern for calls that it considers equal. None: only once. `covers` and
+    `asks_again` are examples: a call that the pattern would allow, and one that it would not. `outside` lists paths
+    outside the working folder; they need approval in every mode.
     """
 
     title: str
     detail: str = ""
     diff: str | None = None
     pattern: str | None = None
+    covers: str = ""
+    asks_again: str = ""
     outside: tuple[str, ...] = ()
 
 

@@ -22,7 +22,7 @@ from handrail.tools._stopping import whole
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.environ import child_environment
-from handrail.tools.paths import own_files
+from handrail.tools.paths import locate, own_files
 
 DEFAULT_S: Final = 120.0
 MAX_S: Final = 600.0
@@ -61,7 +61,10 @@ class BashTool(TypedTool[BashArguments]):
         title = one_line(args.command)
         about = [f"# {one_line(args.description)}"] if args.description else []
         detail = "\n".join([*about, args.command]) if about or title != args.command else ""
-        return Preview(title, detail, pattern=pattern_of(args.command))
+        always = pattern_of(args.command, lambda operand: locate(operand, ctx).inside)
+        return Preview(
+            title, detail, pattern=always.text, covers=always.covers, asks_again=always.asks_again
+        )
 
     async def run(self, args: BashArguments, ctx: ToolContext) -> ToolResult:
         wanted = args.timeout if "timeout" in args.model_fields_set else self._default_s

@@ -105,7 +105,7 @@ class EditTool(TypedTool[EditArguments]):
             diff, detail = _plan(args, ctx).diff.text, ""
         except ToolError as error:
             diff, detail = None, f"this will fail: {error}\n\n{_detail(args)}"
-        return Preview(place.shown, detail, diff, change_pattern(place), place.outside)
+        return Preview(place.shown, detail, diff, change_pattern(place), outside=place.outside)
 
     async def run(self, args: EditArguments, ctx: ToolContext) -> ToolResult:
         plan, stamp = await change(ctx, args.path, partial(_edit, args, ctx))

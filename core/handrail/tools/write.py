@@ -57,7 +57,7 @@ class WriteTool(TypedTool[WriteArguments]):
             diff, detail = _plan(args, ctx).diff.text, ""
         except ToolError as error:
             diff, detail = None, f"this will fail: {error}\n\n{args.content}"
-        return Preview(one_line(place.shown), detail, diff, change_pattern(place), place.outside)
+        return Preview(one_line(place.shown), detail, diff, change_pattern(place), outside=place.outside)
 
     async def run(self, args: WriteArguments, ctx: ToolContext) -> ToolResult:
         plan, stamp = await change(ctx, args.path, partial(_write, args, ctx))
