@@ -23,7 +23,9 @@ _LOG: Final = (
     rf"{_DIFF} --oneline --graph --decorate --all --follow --reverse --merges --no-merges --first-parent "
     r"-n -\d{1,5} -n\d{1,5} --max-count=\d{1,5} --abbrev-commit"
 )
-_GREP: Final = r"-r -n -i -l -w -c -v -F -E -o -h -H -A\d+ -B\d+ -C\d+ -A -B -C -rn -nr -rl -in -ni -rni -rin -rnE"
+_GREP: Final = (
+    r"-r -n -i -l -w -c -v -F -E -o -h -H -A\d+ -B\d+ -C\d+ -A -B -C -rn -nr -rl -in -ni -rni -rin -rnE"
+)
 
 _FLAGS: Final = {
     "cargo test": "--release --lib --bins --all --workspace --all-targets --all-features --no-default-features "

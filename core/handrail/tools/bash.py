@@ -62,9 +62,7 @@ class BashTool(TypedTool[BashArguments]):
         about = [f"# {one_line(args.description)}"] if args.description else []
         detail = "\n".join([*about, args.command]) if about or title != args.command else ""
         always = pattern_of(args.command, lambda operand: locate(operand, ctx).inside)
-        return Preview(
-            title, detail, pattern=always.text, covers=always.covers, asks_again=always.asks_again
-        )
+        return Preview(title, detail, pattern=always.text, covers=always.covers, asks_again=always.asks_again)
 
     async def run(self, args: BashArguments, ctx: ToolContext) -> ToolResult:
         wanted = args.timeout if "timeout" in args.model_fields_set else self._default_s
