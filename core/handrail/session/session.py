@@ -10,7 +10,7 @@ from uuid import uuid4
 from handrail import events as ev
 from handrail.clock import Clock, RealClock
 from handrail.instructions import joined
-from handrail.loop.batch import ToolSet
+from handrail.loop.calls import ToolSet
 from handrail.loop.context import DeadlineWatch, Recorder, RunConfig, RunContext, RunEnd
 from handrail.loop.people import HumanAnswer, HumanQuestion, PendingAnswers, People
 from handrail.loop.run import Run

@@ -22,7 +22,7 @@ from handrail.tools._stopping import whole
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.environ import child_environment
-from handrail.tools.paths import locate, own_files
+from handrail.tools.paths import locate, own_files, require_folder
 
 DEFAULT_S: Final = 120.0
 MAX_S: Final = 600.0
@@ -113,6 +113,7 @@ class _Command:
             )
         except OSError as error:
             os.close(reading)
+            require_folder(locate(".", self._ctx))
             raise ToolError(f"the command could not be started: {error.strerror or error}") from None
         finally:
             os.close(writing)
