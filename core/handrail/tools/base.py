@@ -129,6 +129,7 @@ class Tool(ABC):
     """A tool. `effect` decides whether it needs approval: reading never, editing and running by mode (rule H5).
 
     `sequential` makes every batch that holds this tool run in call order. `time_limit` is in seconds, None for none.
+    `held` says how the system confines what the tool runs, in words for people; empty when it does not.
     """
 
     name: str
@@ -137,6 +138,7 @@ class Tool(ABC):
     effect: Effect = "read"
     sequential: bool = False
     time_limit: float | None = None
+    held: str = ""
 
     @property
     def spec(self) -> ToolSpec:
