@@ -28,7 +28,7 @@ Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
 
 PROJECT_FILE: Final = ".handrail.toml"
 NEEDS_TRUST: Final = frozenset(
-    {"api", "approve", "base_url", "hooks", "keys", "models", "providers", "system", "tools"}
+    {"api", "approve", "base_url", "hooks", "keys", "models", "providers", "sandbox", "system", "tools"}
 )
 NEVER_FROM_A_PROJECT: Final = frozenset({"trusted"})
 
@@ -81,6 +81,8 @@ class Hooks(_Settings):
 class Settings(_Settings):
     """Everything that can be set. Each field has a default, so that an empty file is valid.
 
+    `sandbox` holds commands in the working folder: on (without a network), network (with one), off.
+    `calls_at_once` is how many calls of a reply run at the same time (default 16).
     `models` is keyed by `provider/name`; `keys` maps the id of an action to the keys for it, comma-separated;
     `system` is a file that replaces the system prompt; `trusted` lists folders whose instructions count.
     """
@@ -91,7 +93,9 @@ class Settings(_Settings):
     max_output: Annotated[int, Field(gt=0)] | None = None
     effort: Effort | None = None
     approve: Approve | None = None
+    sandbox: Literal["off", "on", "network"] | None = None
     tools: Names | None = None
+    calls_at_once: Annotated[int, Field(gt=0)] | None = None
     system: str | None = None
     theme: str | None = None
     bounds: Bounds = Field(default_factory=Bounds)

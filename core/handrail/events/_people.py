@@ -36,7 +36,10 @@ class HumanAnswered(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequested(EventBase):
-    """A call needs approval (rule H5). `pattern` is what «always this session» would allow; None: not available."""
+    """A call needs approval (rule H5). `pattern` is what «always this session» would allow; None: not available.
+
+    `covers` is an example of a call that the pattern would allow, `asks_again` of one that would be asked about.
+    """
 
     id: str
     call_id: str
@@ -48,6 +51,8 @@ class ApprovalRequested(EventBase):
     diff: str | None = None
     why: str = ""
     pattern: str | None = None
+    covers: str = ""
+    asks_again: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,7 @@ class RunStarted(EventBase):
     window: int | None = None
     max_output: int | None = None
     cwd: str = ""
+    sandbox: str = ""
     approve: str = "ask"
     instructions: tuple[Instruction, ...] = ()
     tools: tuple[str, ...] = ()

@@ -7,64 +7,30 @@ start. A stop ends the running tools and gives the other calls a result that say
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from handrail import events as ev
+from handrail.loop.calls import BatchResult, PendingCall, ToolSet
 from handrail.loop.context import Interrupts, RunContext
 from handrail.loop.people import HumanAbsent, People
 from handrail.loop.projection import UNKNOWN
 from handrail.messages import Text, ToolCall, clean, text_of
 from handrail.output.types import InvalidSubmission
-from handrail.tools.approval import Mode, why_ask
+from handrail.tools.approval import why_ask
 from handrail.tools.ask_human import NAME as ASK_HUMAN
-from handrail.tools.base import InvalidArguments, Preview, Tool, ToolContext, ToolError, ToolResult
-from handrail.tools.submit import SubmitTool
-
-
-@dataclass(slots=True)
-class ToolSet:
-    """What calls may use: tools by name, the submit tool, the working folder, the approval mode."""
-
-    tools: Mapping[str, Tool]
-    cwd: Path
-    submit: SubmitTool | None = None
-    mode: Mode = "ask"
-    env: Mapping[str, str] | None = None
-    memory: dict[str, Any] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class PendingCall:
-    """One call on its way to its one result."""
-
-    call: ToolCall
-    tool: Tool | None = None
-    args: Any = None
-    preview: Preview = field(default_factory=lambda: Preview(""))
-    wrong: str | None = None  # why it cannot run: unknown tool, bad arguments
-    result: ToolResult | None = None
-    tool_context: ToolContext | None = None
-    began: float | None = None
-    task: asyncio.Task[None] | None = None
-    open: bool = False  # waits for a person who is not there
-
-
-@dataclass(frozen=True, slots=True)
-class BatchResult:
-    """The outcome of a batch. `absent`: a question without anybody to answer it; its call has no result (rule H4)."""
-
-    results: tuple[tuple[ToolCall, ToolResult], ...] = ()
-    votes: int = 0
-    ends: bool = False
-    exhausted: bool = False
-    absent: ev.HumanRequested | None = None
-    ran: bool = False
-
+from handrail.tools.base import (
+    InvalidArguments,
+    Preview,
+    ShownChanged,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolResult,
+)
 
 NOT_EXECUTED = "not executed: {why}. Send the call again, whole, if it is still needed."
+_LOOKS = 5  # how often a call is previewed again because what it showed has changed
 GRACE_S = 5.0  # how long a stopped tool may take to end what it started
 _CUT = {
     "length": "the reply was cut off at the output cap",
@@ -228,8 +194,11 @@ class ToolBatch:
         elif ready:
             await self._run_together(ready)
 
-    async def _admit(self, pending: PendingCall) -> None:
-        """Refuse calls that cannot run, and ask for approval where it is needed (rules L6, H5)."""
+    async def _admit(self, pending: PendingCall, changed: str = "") -> None:
+        """Refuse calls that cannot run, and ask for approval where it is needed (rules L6, H5).
+
+        `changed`: why it is asked again (rule H7).
+        """
         if pending.result is not None:
             return
         if pending.wrong is not None or pending.tool is None:
@@ -238,7 +207,9 @@ class ToolBatch:
         why = why_ask(pending.tool.effect, pending.preview, self._toolset.mode, self._ctx.state.patterns)
         if why is None:
             return
-        answer = await self._people.approval(pending.call, pending.preview, why)
+        if changed:
+            why = f"{why}; {changed}"
+        answer = await self._people.approval(pending.call, pending.preview, why, again=bool(changed))
         if answer.how == "nobody":
             text = f"denied: {why}, and nobody is here to approve it"
             self._finish(pending, ToolResult(text, is_error=True, summary="denied"))
@@ -249,9 +220,10 @@ class ToolBatch:
     async def _run_together(self, pending_calls: Sequence[PendingCall]) -> None:
         """Run these in parallel and wait for all of them; a stop ends them (rules L6, L9)."""
         self._ran = True
+        room = asyncio.Semaphore(self._toolset.at_once)
         tasks = []
         for pending in pending_calls:
-            pending.task = asyncio.ensure_future(self._run_one(pending))
+            pending.task = asyncio.ensure_future(self._run_in_turn(pending, room))
             tasks.append(pending.task)
         try:
             with self._ctx.interrupts.scope():
@@ -279,6 +251,10 @@ class ToolBatch:
                 pending.tool_context.leave(f"may still be running: {pending.call.name}")
                 pending.task.add_done_callback(lambda t: t.cancelled() or t.exception())
 
+    async def _run_in_turn(self, pending: PendingCall, room: asyncio.Semaphore) -> None:
+        async with room:
+            await self._run_one(pending)
+
     async def _run_one(self, pending: PendingCall) -> None:
         ctx, tool, tool_context = self._ctx, pending.tool, pending.tool_context
         assert tool is not None and tool_context is not None
@@ -295,10 +271,7 @@ class ToolBatch:
         if tool.effect != "read":
             await ctx.commit()  # a tool that changes things is recorded as started before it starts (rule J1)
         try:
-            if tool.time_limit is None:
-                result = await tool.run(pending.args, tool_context)
-            else:
-                result = await self._limited(tool, tool.time_limit, pending.args, tool_context)
+            result = await self._run_as_shown(pending, tool, tool_context)
         except HumanAbsent as absent:
             pending.open = True
             self._absent = self._absent or absent.question
@@ -307,7 +280,30 @@ class ToolBatch:
             result = ToolResult(str(error), is_error=True)
         except Exception as error:
             result = ToolResult(f"{tool.name} failed: {type(error).__name__}: {error}", is_error=True)
-        self._finish(pending, result)
+        if result is not None:
+            self._finish(pending, result)
+
+    async def _run_as_shown(
+        self, pending: PendingCall, tool: Tool, tool_context: ToolContext
+    ) -> ToolResult | None:
+        """Run the call. If it is no longer what was shown, preview it and ask again, as if it were new (rule H7).
+
+        None: it was not allowed, and has its result.
+        """
+        words = ""
+        for _ in range(_LOOKS):
+            tool_context.shown = pending.preview.shows or None
+            try:
+                if tool.time_limit is None:
+                    return await tool.run(pending.args, tool_context)
+                return await self._limited(tool, tool.time_limit, pending.args, tool_context)
+            except ShownChanged as changed:
+                words = str(changed)
+            pending.preview = await self._preview(pending, tool, tool_context)
+            await self._admit(pending, words)
+            if pending.result is not None:
+                return None
+        raise ToolError(f"not executed: {words}, again and again")
 
     async def _limited(self, tool: Tool, limit: float, args: Any, tool_context: ToolContext) -> ToolResult:
         scope = Interrupts().scope()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail import events as ev
-from handrail.loop.batch import BatchResult
+from handrail.loop.calls import BatchResult
 from handrail.loop.context import RunConfig, RunContext, RunEnd, interrupted
 from handrail.loop.people import HumanAbsent, PendingAnswers, People
 from handrail.loop.projection import NO_PROGRESS

@@ -118,11 +118,16 @@ class People:
         await ctx.commit()
         return answer
 
-    async def approval(self, call: ToolCall, preview: Preview, why: str) -> HumanAnswer:
-        """Ask whether `call` may run. The answer's `how` is once, session, deny, or nobody (rule H5)."""
+    async def approval(
+        self, call: ToolCall, preview: Preview, why: str, *, again: bool = False
+    ) -> HumanAnswer:
+        """Ask whether `call` may run. The answer's `how` is once, session, deny, or nobody (rule H5).
+
+        An answer from before a restart counts if it was given to what the preview shows now, and not `again` (H6, H7).
+        """
         ctx = self._ctx
-        answered = ctx.state.approved.get(call.id)
-        if answered is not None:
+        asked, answered = ctx.state.approved.get(call.id, (None, None))
+        if answered is not None and not again and (answered.how == "deny" or _shows_same(asked, preview)):
             return HumanAnswer(answered.how, answered.text)
         asked_before = next((a for a in ctx.state.approvals.values() if a.call_id == call.id), None)
         event = ev.ApprovalRequested(
@@ -136,6 +141,8 @@ class People:
             diff=preview.diff,
             why=why,
             pattern=preview.pattern,
+            covers=preview.covers,
+            asks_again=preview.asks_again,
         )
         self._answers.open(event.id)
         ctx.emit(event)
@@ -179,6 +186,14 @@ class People:
     def _next(self, letter: str) -> str:
         self._number += 1
         return f"{letter}{self._number}"
+
+
+def _shows_same(asked: ev.ApprovalRequested | None, preview: Preview) -> bool:
+    return asked is not None and (asked.title, asked.detail, asked.diff) == (
+        preview.title,
+        preview.detail,
+        preview.diff,
+    )
 
 
 def _same(old: ev.HumanRequested, new: ev.HumanRequested) -> bool:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from handrail import events as ev
-from handrail.loop.batch import BatchResult, ToolBatch, ToolSet
+from handrail.loop.batch import ToolBatch
+from handrail.loop.calls import BatchResult, ToolSet
 from handrail.loop.context import RunConfig, RunContext, RunEnd, bounded, interrupted
 from handrail.loop.escalate import Escalation
 from handrail.loop.people import PendingAnswers, People

@@ -27,7 +27,7 @@ class RunState:
         self.patterns: set[str] = set()
         # Answers and approvals for calls that have no result yet.
         self.answered: list[tuple[ev.HumanRequested, ev.HumanAnswered]] = []
-        self.approved: dict[str, ev.ApprovalAnswered] = {}
+        self.approved: dict[str, tuple[ev.ApprovalRequested, ev.ApprovalAnswered]] = {}
         self.poor_compactions = 0
         self.prompt = ""
         self._begin()
@@ -164,7 +164,7 @@ class RunState:
     def _approval_answered(self, event: ev.ApprovalAnswered) -> None:
         asked = self.approvals.pop(event.id, None)
         if asked is not None and event.how in ("once", "session", "deny"):
-            self.approved[asked.call_id] = event
+            self.approved[asked.call_id] = (asked, event)
         if event.how == "session" and event.pattern is not None:
             self.patterns.add(event.pattern)
 

@@ -2,6 +2,7 @@
 
 from handrail.scenario._check import CheckReport, check
 from handrail.scenario._file import Scenario, load
+from handrail.scenario._held import would_run
 from handrail.scenario.play import play, session_for
 
-__all__ = ["CheckReport", "Scenario", "check", "load", "play", "session_for"]
+__all__ = ["CheckReport", "Scenario", "check", "load", "play", "session_for", "would_run"]

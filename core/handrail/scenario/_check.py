@@ -71,11 +71,15 @@ class _Tally:
             self.tool_runs[event.name] += 1
 
 
-async def check(scenario: Scenario) -> CheckReport:
-    """Play `scenario` and compare. Nothing that the run does makes it raise."""
+async def check(scenario: Scenario, *, trusted: bool = True) -> CheckReport:
+    """Play `scenario` and compare. Nothing that the run does makes it raise.
+
+    Not `trusted`: its real tools are confined to its temporary folder (rule H7). Raises ConfigError when they
+    cannot be.
+    """
     tally = _Tally()
     with working_folder(scenario) as cwd:
-        session = session_for(scenario, VirtualClock(), cwd=cwd)
+        session = session_for(scenario, VirtualClock(), cwd=cwd, trusted=trusted)
         session.listen(tally)
         finished = await session.run(scenario.prompt)
         assert isinstance(finished, ev.RunFinished)

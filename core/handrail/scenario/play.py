@@ -17,6 +17,7 @@ from handrail.output.types import make_output
 from handrail.providers.base import ModelInfo, Price
 from handrail.providers.scripted import ScriptedCall, ScriptedProvider, ScriptedReply, arguments_text
 from handrail.scenario._file import CallPart, ReplyPart, Scenario, ToolPart
+from handrail.scenario._held import held_tools
 from handrail.scenario._person import ScriptedPerson
 from handrail.session import Session
 from handrail.toml import short_path
@@ -72,18 +73,20 @@ def session_for(
     cwd: Path,
     thinks_s: float = 0.0,
     attended: Callable[[HumanQuestion], bool] | None = None,
+    trusted: bool = True,
 ) -> Session:
     """A session that plays `scenario` on `clock` in the folder `cwd`, with its scripted person.
 
-    `attended` says whether somebody besides the scripted person can answer. Raises ConfigError when the scenario
-    is impossible: a tool with a reserved name, an invalid schema.
+    `attended` says whether somebody besides the scripted person can answer. Not `trusted`: real tools are confined to
+    `cwd` (rule H7). Raises ConfigError when they cannot be, and when the scenario is impossible: a tool with a
+    reserved name, an invalid schema.
     """
     person = ScriptedPerson(scenario.person, thinks_s)
     provider = ScriptedProvider([_reply(r) for r in scenario.replies], clock, _model(scenario))
     try:
         session = Session(
             provider,
-            tools=[*(CannedTool(t) for t in scenario.tools), *_real_tools(scenario)],
+            tools=[*(CannedTool(t) for t in scenario.tools), *_real_tools(scenario, trusted)],
             cwd=cwd,
             instructions=_instructions(),
             bounds=scenario.bounds,
@@ -116,9 +119,11 @@ def _instructions() -> tuple[ev.Instruction, ...]:
     return (system_prompt(),)
 
 
-def _real_tools(scenario: Scenario) -> list[Tool]:
+def _real_tools(scenario: Scenario, trusted: bool) -> list[Tool]:
     if not scenario.use:
         return []
+    if not trusted:
+        return held_tools(scenario)
     from handrail.tools import builtin_tools
 
     return builtin_tools(scenario.use)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from handrail import events as ev
 from handrail.clock import Clock
-from handrail.loop.batch import ToolSet
+from handrail.loop.calls import ToolSet
 from handrail.loop.context import RunConfig, RunContext
 from handrail.loop.people import AnswerKind, ApprovalChoice, HumanAnswer, PendingAnswers
 from handrail.loop.projection import Projection

@@ -17,7 +17,8 @@ from handrail.errors import ConfigError
 from handrail.mask import MASK
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.paths import Place, locate
-from handrail.tools.textfile import TextFile, load, save
+from handrail.tools.saving import delete, save
+from handrail.tools.textfile import TextFile, load
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE: Final = "\\ No newline at end of file"
@@ -141,18 +142,19 @@ class _Planned:
         return cls(path, place, file, file.encode(text))
 
     def write(self) -> None:
+        """Restore it. Raises ToolError when something has changed the file since it was checked."""
         if self.after is None:
-            self.place.real.unlink()
+            delete(self.place, self.file)
         else:
-            save(self.place, self.after, self.file.mode)
+            save(self.place, self.after, self.file)
 
     def put_back(self) -> None:
-        data, mode = self.file.encode(self.file.text), self.file.mode
+        data = self.file.encode(self.file.text)
         if self.after is not None:
-            save(self.place, data, mode)
+            save(self.place, data, load(self.place))
         else:
             save(self.place, data, None)
-            self.place.real.chmod(mode)
+            self.place.real.chmod(self.file.mode)
 
 
 def _refusal(path: str, why: str, later: Sequence[FileChange]) -> str:

@@ -10,7 +10,7 @@ from uuid import uuid4
 from handrail import events as ev
 from handrail.clock import Clock, RealClock
 from handrail.instructions import joined
-from handrail.loop.batch import ToolSet
+from handrail.loop.calls import ToolSet
 from handrail.loop.context import DeadlineWatch, Recorder, RunConfig, RunContext, RunEnd
 from handrail.loop.people import HumanAnswer, HumanQuestion, PendingAnswers, People
 from handrail.loop.run import Run
@@ -54,6 +54,7 @@ class Session(Commands):
         record: Recorder | None = None,
         attended: bool | Callable[[HumanQuestion], bool] = False,
         ask_human: bool = True,
+        calls_at_once: int | None = None,
         env: Mapping[str, str] | None = None,
         max_output: int | None = None,
         effort: Effort | None = None,
@@ -69,6 +70,7 @@ class Session(Commands):
         toolset = ToolSet(
             _tools_by_name(tools, ask_human), cwd or Path.cwd(), _submit(output), approve or "ask", env
         )
+        toolset.at_once = calls_at_once or toolset.at_once
         ctx = RunContext(clock or RealClock(), record, Masker(secrets))
         answers = PendingAnswers(attended if callable(attended) else lambda question: bool(attended))
         super().__init__(ctx, config, toolset, answers, bounds or Bounds())
@@ -162,6 +164,7 @@ class Session(Commands):
             max_output=self._config.max_output or model.max_output,
             cwd=str(toolset.cwd),
             approve=toolset.mode,
+            sandbox="; ".join(dict.fromkeys(tool.held for tool in toolset.tools.values() if tool.held)),
             instructions=self._instructions,
             tools=tuple(toolset.tools) + ((toolset.submit.name,) if toolset.submit else ()),
             output=dict(toolset.submit.spec.parameters) if toolset.submit else None,

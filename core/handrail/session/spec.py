@@ -19,7 +19,18 @@ from handrail.errors import ConfigError
 from handrail.output.types import Output, load_output, make_output
 from handrail.settings import Settings
 
-SETTINGS: Final = ("model", "api", "base_url", "max_output", "effort", "approve", "tools", "system")
+SETTINGS: Final = (
+    "model",
+    "api",
+    "base_url",
+    "max_output",
+    "effort",
+    "approve",
+    "sandbox",
+    "tools",
+    "calls_at_once",
+    "system",
+)
 """The settings that are needed to create a session again."""
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from handrail.tools.base import ToolError as ToolError
     from handrail.tools.base import ToolResult as ToolResult
     from handrail.tools.function import tool as tool
+    from handrail.tools.sandbox import Sandbox
 
 __all__ = [
     "BUILTIN",
@@ -42,12 +43,12 @@ class UnknownTool(ConfigError, ValueError):
     """There is no built-in tool of that name."""
 
 
-def _make(module: str, name: str) -> Tool:
-    made: Tool = getattr(importlib.import_module(f"{__name__}.{module}"), name)()
+def _make(module: str, name: str, **options: Any) -> Tool:
+    made: Tool = getattr(importlib.import_module(f"{__name__}.{module}"), name)(**options)
     return made
 
 
-BUILTIN: Mapping[str, Callable[[], Tool]] = MappingProxyType(
+BUILTIN: Mapping[str, Callable[..., Tool]] = MappingProxyType(
     {
         name: partial(_make, name, f"{name.capitalize()}Tool")
         for name in ("read", "write", "edit", "bash", "grep", "find", "ls")
@@ -56,15 +57,16 @@ BUILTIN: Mapping[str, Callable[[], Tool]] = MappingProxyType(
 """Each built-in tool by its name: call it to get one."""
 
 
-def builtin_tools(names: Iterable[str] = tuple(BUILTIN)) -> list[Tool]:
-    """The built-in tools of these names, in this order; without names all of them. Raises UnknownTool."""
+def builtin_tools(names: Iterable[str] = tuple(BUILTIN), *, sandbox: Sandbox | None = None) -> list[Tool]:
+    """The built-in tools of these names, in this order; without names all of them. Commands run in `sandbox`, if one is
+    given. Raises UnknownTool."""
     wanted = list(names)
     for name in wanted:
         if name not in BUILTIN:
             hint = did_you_mean(name, BUILTIN)
             everything = "" if hint.startswith(" It may be") else f" The tools are: {', '.join(BUILTIN)}."
             raise UnknownTool(f"there is no tool '{name}'.{hint}{everything}")
-    return [BUILTIN[name]() for name in wanted]
+    return [BUILTIN[name](**({"sandbox": sandbox} if name == "bash" else {})) for name in wanted]
 
 
 def __getattr__(name: str) -> Any:

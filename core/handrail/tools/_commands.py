@@ -1,42 +1,104 @@
-"""What «always this session» would allow for a shell command (rule H5): this exact command, or its
-subcommand."""
+"""What «always this session» would allow for a shell command (rule H5).
+
+By default exactly this command. A pattern that lets operands vary is given only to commands of the table below: they
+read, or they test the project, whatever their operands are. Their flags never vary, and a flag that the table does not
+know makes the command exact: it may write a file, run a program or force something.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-_SUBCOMMANDS: Final = {
-    "git": "add blame branch commit diff fetch log ls-files merge pull push restore rev-parse show stash status switch "
-    "tag",
-    "cargo": "bench build check clippy doc fmt test tree",
-    "go": "build doc fmt list test vet",
-    "npm": "ci install ls outdated test view",
-    "pnpm": "install list outdated test",
-    "yarn": "install list outdated test",
-    "pip": "check freeze install list show",
-    "uv": "add lock sync tree",
-    "docker": "images inspect logs ps",
-    "kubectl": "describe get logs",
+from handrail.tools._shell import simple_command
+
+_DIFF: Final = (
+    r"--stat --shortstat --numstat --name-only --name-status --summary --check -p -u --patch --no-patch -s "
+    r"-w -b --ignore-all-space --ignore-space-change --word-diff --color=never --no-color -M -C -U\d{1,3} "
+    r"--unified=\d{1,3} --no-ext-diff --no-textconv --minimal --patience --histogram"
+)
+_LOG: Final = (
+    rf"{_DIFF} --oneline --graph --decorate --all --follow --reverse --merges --no-merges --first-parent "
+    r"-n -\d{1,5} -n\d{1,5} --max-count=\d{1,5} --abbrev-commit"
+)
+_GREP: Final = (
+    r"-r -n -i -l -w -c -v -F -E -o -h -H -A\d+ -B\d+ -C\d+ -A -B -C -rn -nr -rl -in -ni -rni -rin -rnE"
+)
+
+_FLAGS: Final = {
+    "cargo test": "--release --lib --bins --all --workspace --all-targets --all-features --no-default-features "
+    "-q --quiet -v --verbose --locked --offline --no-run --no-fail-fast",
+    "cat": "-n",
+    "git blame": "-w -s -e -M -C",
+    "git diff": f"{_DIFF} --cached --staged",
+    "git log": _LOG,
+    "git ls-files": "-m -o -c -d -s --modified --others --cached --deleted --stage --exclude-standard",
+    "git show": _LOG,
+    "git status": "-s -b -sb --short --branch --porcelain --ignored --long",
+    "go doc": "-all -short -src -u",
+    "go vet": "-v",
+    "grep": _GREP,
+    "head": r"-n -c -n\d+ -\d+ -q",
+    "ls": "-l -a -A -h -t -r -S -1 -d -F -R -la -al -lh -lah -lt -ltr",
+    "npm ls": r"--all --json --depth=\d+ --omit=dev",
+    "pip show": "-f --files -q --quiet",
+    "rg": r"-n -i -l -w -c -v -F -s -S -A\d+ -B\d+ -C\d+ -A -B -C --files --hidden --no-heading",
+    "stat": "-t",
+    "tail": r"-n -c -n\d+ -\d+ -q",
+    "wc": "-l -w -c -m",
 }
-_RUN: Final = ("npm", "pnpm", "yarn")
-"""Programs whose `run NAME` runs a script of the project."""
+"""The commands with operands that may vary, each with the flags that may be approved with it. A flag is here only if it
+neither writes, runs, sends nor forces anything, whatever stands behind it."""
 
-_PLAIN: Final = re.compile(r"""(?:[\w ./=:@%+,~^-]|'[^'\n]*'|"[^"$`\\!\n]*")*""", re.ASCII)
-"""A command without operators, expansions, redirections, patterns, comments or line breaks."""
+_REFUSED: Final = {"cat": "-A", "grep": "-f other.txt", "ls": "--hyperlink", "rg": "--pre=other.sh"}
+"""A flag that a pattern does not cover, as the example; otherwise `--output=other.txt`."""
 
-_NAME: Final = re.compile(r"[a-z][a-z0-9:_-]*")
+_OPERAND: Final = re.compile(r"[^\x00-\x1f]+")
 
 
-def pattern_of(command: str) -> str:
-    """`bash: git diff *` if its arguments do not matter, else `bash exactly: …`.
+@dataclass(frozen=True, slots=True)
+class CommandPattern:
+    """What would be allowed, with a command that it would cover and one that would ask again. Both are empty for a
+    pattern that covers only this very command."""
 
-    The two forms begin differently, so that no command can look like a pattern.
+    text: str
+    covers: str = ""
+    asks_again: str = ""
+
+
+def pattern_of(command: str, inside: Callable[[str], bool]) -> CommandPattern:
+    """`bash: git diff --stat *` for a command of the table, otherwise `bash exactly: …`.
+
+    `inside(operand)` says whether an operand, read as a path, lies in the working folder. The two forms begin
+    differently, so that no command can look like a pattern.
     """
-    if _PLAIN.fullmatch(command):
-        words = command.split()
-        if len(words) >= 2 and words[1] in _SUBCOMMANDS.get(words[0], "").split():
-            return f"bash: {words[0]} {words[1]} *"
-        if len(words) >= 3 and words[0] in _RUN and words[1] == "run" and _NAME.fullmatch(words[2]):
-            return f"bash: {words[0]} run {words[2]} *"
-    return f"bash exactly: {command}"
+    words = simple_command(command) or ()
+    name = next((name for name in _names(words) if name in _FLAGS), None)
+    if name is None:
+        return CommandPattern(f"bash exactly: {command}")
+    flags, operands = _sorted(words[len(name.split()) :])
+    known = [re.compile(flag) for flag in _FLAGS[name].split()]
+    if not all(any(each.fullmatch(flag) for each in known) for flag in flags):
+        return CommandPattern(f"bash exactly: {command}")
+    if not all(_OPERAND.fullmatch(each) and inside(each) for each in operands):
+        return CommandPattern(f"bash exactly: {command}")
+    start = " ".join([name, *flags])
+    refused = _REFUSED.get(name, "--output=other.txt")
+    return CommandPattern(f"bash: {start} *", f"{start} other.txt", f"{start} {refused} other.txt")
+
+
+def _names(words: Sequence[str]) -> Iterator[str]:
+    """The command's name with its subcommand, and by itself."""
+    if len(words) > 1:
+        yield " ".join(words[:2])
+    if words:
+        yield words[0]
+
+
+def _sorted(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Flags and operands. Behind `--` there are only operands, for some programs; for others they are flags again, so
+    one that looks like a flag stays a flag."""
+    flags = [word for word in words if word.startswith("-") and word != "--"]
+    return flags, [word for word in words if not word.startswith("-")]

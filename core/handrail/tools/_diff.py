@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import re
 from dataclasses import dataclass
 
@@ -18,11 +19,15 @@ _HUNK = re.compile(r"^@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """A unified diff with the lines added and removed. `text` is empty when nothing differs."""
+    """A unified diff with the lines added and removed. `text` is empty when nothing differs.
+
+    `digest` is the same for the same change of the same lines, wherever in the file they stand.
+    """
 
     text: str
     added: int
     removed: int
+    digest: str = ""
 
     @property
     def summary(self) -> str:
@@ -45,7 +50,13 @@ def unified(before: str, after: str, path: str, *, new: bool = False) -> Diff:
     removed = sum(line.startswith("-") for line in hunks)
     a, b = (path, path) if path.startswith("/") else (f"a/{path}", f"b/{path}")
     head = [f"--- {'/dev/null' if new else a}", f"+++ {b}"]
-    return Diff(_capped([*head, *hunks]), added, removed)
+    return Diff(_capped([*head, *hunks]), added, removed, _digest(hunks))
+
+
+def _digest(hunks: list[str]) -> str:
+    """Of the whole lines, before they are cleaned and cut, without their numbers."""
+    lines = ("@@" if _HUNK.match(line) else line for line in hunks)
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _hunks(old: list[str], new: list[str], shift: int) -> list[str]:

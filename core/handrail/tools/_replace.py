@@ -40,18 +40,27 @@ class Overlap(Exception):
     other: int
 
 
+@dataclass
+class SplitCharacter(Exception):
+    """Replacement `index` begins inside a character of an unknown encoding, or may do so."""
+
+    index: int
+
+
 def replace(text: str, replacements: Sequence[Replacement], ending: str) -> tuple[str, int]:
     """`text` with all `replacements` made, and how many places changed.
 
     Each is looked for in `text` as it is, not in what an earlier one made of it. A line feed in `old` matches
     CRLF too; lines of `new` end with `ending`; all else stays byte for byte. Raises NotFound, Ambiguous,
-    Overlap.
+    Overlap, SplitCharacter.
     """
     plain = text.replace("\r\n", "\n")
     spans: list[tuple[int, int, int, str]] = []
     for index, each in enumerate(replacements):
         old = each.old.replace("\r\n", "\n")
         places = list(_places(plain, old))
+        if any(_may_split(plain, at) for at in places):
+            raise SplitCharacter(index)
         if not places:
             raise NotFound(index)
         if len(places) > 1 and not each.every:
@@ -70,6 +79,12 @@ def _places(text: str, old: str) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(old, at + len(old))
+
+
+def _may_split(text: str, at: int) -> bool:
+    """Whether `text[at]` may be the second byte of a character, as in Shift-JIS, GBK or Big5: the byte before it is not
+    UTF-8 (a lone surrogate here), and it is in the range of second bytes."""
+    return at > 0 and "\udc80" <= text[at - 1] <= "\udcff" and "\x30" <= text[at] <= "\x7e"
 
 
 def _spliced(text: str, plain: str, spans: Sequence[tuple[int, int, int, str]]) -> str:

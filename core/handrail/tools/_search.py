@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from handrail.tools._folder import Folder
 from handrail.tools._globs import Glob
 from handrail.tools._stopping import whole
 from handrail.tools.base import ToolContext, ToolError
@@ -28,6 +29,7 @@ LIMIT_S: Final = 30.0
 _RECORD: Final = 8_000_000
 """Bytes of a record; a longer one (a match in an endless line) is passed over."""
 
+_PROC: Final = Path("/proc/self/fd").is_dir()
 _START: Final = re.compile(rb'"start":(\d+)')
 
 # Hidden files are searched, .git is not; every .gitignore counts and nothing else does, with or without a
@@ -120,16 +122,19 @@ def _require_success(code: int, said: str, rg: str | None) -> None:
 async def _start(ctx: ToolContext, query: Query, rg: str | None) -> Process:
     argv = _rg(rg, query) if rg else [sys.executable, "-P", "-m", "handrail.tools._scan"]
     try:
-        process = await asyncio.create_subprocess_exec(
-            *argv,
-            stdin=DEVNULL if rg else PIPE,
-            stdout=PIPE,
-            stderr=PIPE,
-            cwd=query.root if rg else sys.prefix,  # nothing of the searched folder may be imported
-            env=child_environment(ctx.env, ctx.call_id),
-            start_new_session=True,
-            limit=_RECORD,
-        )
+        with Folder(Path(query.root)) as folder:  # a handle: the folder may have become a symlink (rule H7)
+            there = f"/proc/self/fd/{folder.handle}" if folder.handle is not None and _PROC else query.root
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=DEVNULL if rg else PIPE,
+                stdout=PIPE,
+                stderr=PIPE,
+                cwd=there if rg else sys.prefix,  # nothing of the searched folder may be imported
+                env=child_environment(ctx.env, ctx.call_id),
+                pass_fds=() if folder.handle is None else (folder.handle,),
+                start_new_session=True,
+                limit=_RECORD,
+            )
     except OSError as error:
         raise ToolError(f"the search could not be started: {error.strerror or error}") from None
     if process.stdin is not None:

@@ -28,6 +28,14 @@ class ToolError(Exception):
     """A failure that a tool reports itself, with a message the model and a person can act on. No traceback is shown."""
 
 
+class ShownChanged(ToolError):
+    """What the preview showed no longer holds: the place is another one, or the content is (rule H7).
+
+    A tool raises it at the moment of acting, before it has changed anything. The loop previews the call again, and asks
+    again where approval is needed.
+    """
+
+
 @dataclass(frozen=True, slots=True)
 class ToolResult:
     """The result of a call.
@@ -53,16 +61,21 @@ class Preview:
     """A call as a person sees it before it runs (rule H5).
 
     `title` is one line (a path, a command). `detail` shows the arguments in full where the title does not.
-    `pattern` is what «always this session» would allow, in words that are shown first; `allows` in the approvals
-    compares it with later calls by equality, so a tool gives the same pattern for calls that it considers equal.
-    None: only once. `outside` lists paths outside the working folder; they need approval in every mode.
+    `pattern` is what «always this session» would allow, in words that are shown first; later calls are compared with it
+    by equality, so a tool gives the same pattern for calls that it considers equal. None: only once. `covers` and
+    `asks_again` are examples: a call that the pattern would allow, and one that it would not. `outside` lists paths
+    outside the working folder; they need approval in every mode. `shows` is a fingerprint of the place and the change
+    that are shown: a tool compares it when it acts (rule H7).
     """
 
     title: str
     detail: str = ""
     diff: str | None = None
     pattern: str | None = None
+    covers: str = ""
+    asks_again: str = ""
     outside: tuple[str, ...] = ()
+    shows: str = ""
 
 
 class AskPerson(Protocol):
@@ -88,7 +101,8 @@ class ToolContext:
 
     `progress(text)` shows more live output. `env` is the environment for child processes,
     without providers' API keys. `memory` is shared by all tools of a session and lives as long as it does.
-    `ask` reaches the person; None where a tool runs outside a session.
+    `ask` reaches the person; None where a tool runs outside a session. `shown` is the fingerprint of the preview by
+    which this call was allowed; None where there was no preview.
     """
 
     cwd: Path
@@ -98,7 +112,13 @@ class ToolContext:
     env: Mapping[str, str] | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     ask: AskPerson | None = None
+    shown: str | None = None
     left: list[str] = field(default_factory=list)
+
+    def require_shown(self, shows: str) -> None:
+        """Raise ShownChanged when the preview showed something else than `shows` (rule H7)."""
+        if self.shown is not None and self.shown != shows:
+            raise ShownChanged("it is no longer what was shown: the file or its place has changed")
 
     def leave(self, words: str) -> None:
         """Text for the result if this call is stopped: output so far, or `may still be running: …` (rule L9)."""
@@ -109,6 +129,7 @@ class Tool(ABC):
     """A tool. `effect` decides whether it needs approval: reading never, editing and running by mode (rule H5).
 
     `sequential` makes every batch that holds this tool run in call order. `time_limit` is in seconds, None for none.
+    `held` says how the system confines what the tool runs, in words for people; empty when it does not.
     """
 
     name: str
@@ -117,6 +138,7 @@ class Tool(ABC):
     effect: Effect = "read"
     sequential: bool = False
     time_limit: float | None = None
+    held: str = ""
 
     @property
     def spec(self) -> ToolSpec:

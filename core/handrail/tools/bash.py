@@ -22,7 +22,8 @@ from handrail.tools._stopping import whole
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.environ import child_environment
-from handrail.tools.paths import own_files
+from handrail.tools.paths import locate, own_files, require_folder
+from handrail.tools.sandbox import Sandbox
 
 DEFAULT_S: Final = 120.0
 MAX_S: Final = 600.0
@@ -53,27 +54,34 @@ class BashTool(TypedTool[BashArguments]):
     )
     effect = "run"
 
-    def __init__(self, default_s: float = DEFAULT_S, max_s: float = MAX_S) -> None:
+    def __init__(
+        self, default_s: float = DEFAULT_S, max_s: float = MAX_S, sandbox: Sandbox | None = None
+    ) -> None:
         super().__init__(BashArguments)
         self._default_s, self._max_s = default_s, max_s
+        self._sandbox = sandbox
+        if sandbox is not None:
+            self.held = sandbox.words
+            self.description += f" It runs in a {sandbox.words}, and everything ends with the command."
 
     def preview(self, args: BashArguments, ctx: ToolContext) -> Preview:
         title = one_line(args.command)
         about = [f"# {one_line(args.description)}"] if args.description else []
         detail = "\n".join([*about, args.command]) if about or title != args.command else ""
-        return Preview(title, detail, pattern=pattern_of(args.command))
+        always = pattern_of(args.command, lambda operand: locate(operand, ctx).inside)
+        return Preview(title, detail, pattern=always.text, covers=always.covers, asks_again=always.asks_again)
 
     async def run(self, args: BashArguments, ctx: ToolContext) -> ToolResult:
         wanted = args.timeout if "timeout" in args.model_fields_set else self._default_s
         with ctx.clock.busy():
-            return await _Command(args.command, min(wanted, self._max_s), ctx).run()
+            return await _Command(args.command, min(wanted, self._max_s), ctx, self._sandbox).run()
 
 
 class _Command:
     """One command from start to result."""
 
-    def __init__(self, command: str, limit: float, ctx: ToolContext) -> None:
-        self._command, self._limit, self._ctx = command, limit, ctx
+    def __init__(self, command: str, limit: float, ctx: ToolContext, sandbox: Sandbox | None) -> None:
+        self._command, self._limit, self._ctx, self._sandbox = command, limit, ctx, sandbox
         self._mark = secrets.token_hex(8)
         self._capture = Capture(ctx.clock, ctx.progress)
         self._left: list[processes.Process] = []
@@ -96,13 +104,14 @@ class _Command:
         shell = shutil.which("bash") or shutil.which("sh")
         if shell is None or os.name != "posix":
             raise ToolError("there is no bash or sh on this machine")
+        argv = [shell, "-c", self._command]
+        if self._sandbox is not None:
+            argv = self._sandbox.argv(argv, locate(".", self._ctx).real)
         reading, writing = os.pipe()
         os.set_blocking(reading, False)
         try:
             process = await asyncio.create_subprocess_exec(
-                shell,
-                "-c",
-                self._command,
+                *argv,
                 stdin=DEVNULL,
                 stdout=writing,
                 stderr=STDOUT,
@@ -112,6 +121,7 @@ class _Command:
             )
         except OSError as error:
             os.close(reading)
+            require_folder(locate(".", self._ctx))
             raise ToolError(f"the command could not be started: {error.strerror or error}") from None
         finally:
             os.close(writing)
@@ -134,7 +144,7 @@ class _Command:
     async def _settle(self, end: End, pipe: _Pipe, pump: asyncio.Future[None]) -> None:
         """End the processes that must end, read the last output, list the processes that are left."""
         root, clock = pipe.process.pid, self._ctx.clock
-        if end == "exited":
+        if end == "exited" and self._sandbox is None:
             await asyncio.wait([pump], timeout=_DRAIN_S)
             self._left = await clock.in_thread(partial(family, root, self._mark))
         else:

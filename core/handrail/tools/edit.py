@@ -12,21 +12,21 @@ from pydantic import BeforeValidator, Field, model_validator
 from handrail.tools._diff import Diff, unified
 from handrail.tools._nearest import nearest
 from handrail.tools._output import count
-from handrail.tools._replace import Ambiguous, NotFound, Overlap, Replacement, replace
+from handrail.tools._replace import Ambiguous, NotFound, Overlap, Replacement, SplitCharacter, replace
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.paths import Place, locate, missing
+from handrail.tools.saving import Saved, save
 from handrail.tools.textfile import (
-    Stamp,
     TextFile,
     change,
     load,
     refuse_mask,
     remember,
+    require_encodable,
     require_unchanged,
-    save,
 )
-from handrail.tools.write import change_pattern
+from handrail.tools.write import about, change_pattern
 
 
 class Edit(Arguments):
@@ -83,6 +83,10 @@ class _EditPlan:
     replaced: int
     diff: Diff
 
+    @property
+    def shows(self) -> str:
+        return self.file.shows(self.place, self.diff.digest)
+
 
 class EditTool(TypedTool[EditArguments]):
     """Edits are exact. Line ends do not matter to the match and stay as they are in the file; so do
@@ -102,15 +106,18 @@ class EditTool(TypedTool[EditArguments]):
     def preview(self, args: EditArguments, ctx: ToolContext) -> Preview:
         place = locate(args.path, ctx)
         try:
-            diff, detail = _plan(args, ctx).diff.text, ""
+            plan = _plan(args, ctx)
+            diff, detail, shows = plan.diff.text, about(place, plan.file), plan.shows
         except ToolError as error:
-            diff, detail = None, f"this will fail: {error}\n\n{_detail(args)}"
-        return Preview(place.shown, detail, diff, change_pattern(place), place.outside)
+            diff, detail, shows = None, f"this will fail: {error}\n\n{_detail(args)}", "nothing"
+        pattern = change_pattern(place)
+        return Preview(place.shown, detail, diff, pattern, outside=place.outside, shows=shows)
 
     async def run(self, args: EditArguments, ctx: ToolContext) -> ToolResult:
-        plan, stamp = await change(ctx, args.path, partial(_edit, args, ctx))
-        remember(ctx, plan.place, stamp)
+        plan, saved = await change(ctx, args.path, partial(_edit, args, ctx))
+        remember(ctx, plan.place, saved.stamp)
         said = f"edited {plan.place.shown}: {count(plan.replaced, 'replacement')}, {plan.diff.summary}"
+        said = "\n".join(filter(None, [said, saved.note and f"[{saved.note}]", plan.place.note]))
         return ToolResult(said, summary=plan.diff.summary, diff=plan.diff.text)
 
 
@@ -124,10 +131,11 @@ def _plan(args: EditArguments, ctx: ToolContext) -> _EditPlan:
     except FileNotFoundError:
         raise missing(place) from None
     require_unchanged(ctx, place, file.stamp)
+    require_encodable(place, file, "".join(edit.new for edit in edits))
     wanted = [Replacement(edit.old, edit.new, edit.replace_all) for edit in edits]
     try:
         after, replaced = replace(file.text, wanted, file.ending)
-    except (NotFound, Ambiguous, Overlap) as error:
+    except (NotFound, Ambiguous, Overlap, SplitCharacter) as error:
         raise ToolError(_explain(error, edits, file.text, place)) from None
     plain, plain_after = file.text.replace("\r\n", "\n"), after.replace("\r\n", "\n")
     if plain == plain_after:
@@ -135,12 +143,15 @@ def _plan(args: EditArguments, ctx: ToolContext) -> _EditPlan:
     return _EditPlan(place, file, after, replaced, unified(plain, plain_after, place.shown))
 
 
-def _edit(args: EditArguments, ctx: ToolContext) -> tuple[_EditPlan, Stamp]:
+def _edit(args: EditArguments, ctx: ToolContext) -> tuple[_EditPlan, Saved]:
     plan = _plan(args, ctx)
-    return plan, save(plan.place, plan.file.encode(plan.after), plan.file.mode)
+    ctx.require_shown(plan.shows)
+    return plan, save(plan.place, plan.file.encode(plan.after), plan.file)
 
 
-def _explain(error: NotFound | Ambiguous | Overlap, edits: tuple[Edit, ...], text: str, place: Place) -> str:
+def _explain(
+    error: NotFound | Ambiguous | Overlap | SplitCharacter, edits: tuple[Edit, ...], text: str, place: Place
+) -> str:
     which = f"edit {error.index + 1} of {len(edits)}: " if len(edits) > 1 else ""
     match error:
         case Ambiguous(lines=lines):
@@ -148,6 +159,11 @@ def _explain(error: NotFound | Ambiguous | Overlap, edits: tuple[Edit, ...], tex
             return (
                 f"{which}old stands {len(lines)} times in {place.shown} (lines {at}). Nothing was changed. "
                 "Add surrounding lines until it is unique, or set replace_all"
+            )
+        case SplitCharacter():
+            return (
+                f"{which}{place.shown} is not UTF-8, and old begins right after a byte that may belong to the same "
+                "character. Nothing was changed. Begin old at another place"
             )
         case Overlap(other=other):
             return f"{which}it overlaps edit {other + 1}. Nothing was changed. Make one edit of the two"

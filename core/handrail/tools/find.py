@@ -15,7 +15,7 @@ from handrail.tools._output import MAX_BYTES, count, fit, one_line
 from handrail.tools._search import LIMIT_S, Query, glob_of, records, ripgrep
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.paths import locate, name_of
+from handrail.tools.paths import locate, name_of, require_folder
 
 _HINTS: Final = 20
 
@@ -46,11 +46,14 @@ class FindTool(TypedTool[FindArguments]):
     def preview(self, args: FindArguments, ctx: ToolContext) -> Preview:
         place = locate(args.path, ctx)
         title = args.pattern + (f" in {place.shown}" if place.shown != "." else "")
-        return Preview(one_line(title), pattern=f"find in {place.exact}", outside=place.outside)
+        pattern = f"find in {place.exact}"
+        return Preview(one_line(title), pattern=pattern, outside=place.outside, shows=place.shows)
 
     async def run(self, args: FindArguments, ctx: ToolContext) -> ToolResult:
         place = await ctx.clock.in_thread(lambda: locate(args.path, ctx))
+        ctx.require_shown(place.shows)
         if not await ctx.clock.in_thread(place.real.is_dir):
+            require_folder(place)
             raise ToolError(f"{place.shown} is not a folder")
         glob = glob_of(args.pattern)
         if glob is None:

@@ -54,10 +54,12 @@ class GrepTool(TypedTool[GrepArguments]):
         place = locate(args.path, ctx)
         title = args.pattern + (f" in {place.shown}" if place.shown != "." else "")
         title += f" ({args.glob})" if args.glob else ""
-        return Preview(one_line(title), pattern=f"grep in {place.exact}", outside=place.outside)
+        pattern = f"grep in {place.exact}"
+        return Preview(one_line(title), pattern=pattern, outside=place.outside, shows=place.shows)
 
     async def run(self, args: GrepArguments, ctx: ToolContext) -> ToolResult:
         place = await ctx.clock.in_thread(lambda: locate(args.path, ctx))
+        ctx.require_shown(place.shows)
         root, file = await ctx.clock.in_thread(lambda: where(place))
         query = Query(
             str(root),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Final
 
 from pydantic import Field
 
+from handrail.tools._folder import Folder
 from handrail.tools._output import MAX_BYTES, count, fit, size
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
@@ -34,7 +34,7 @@ class LsTool(TypedTool[LsArguments]):
 
     def preview(self, args: LsArguments, ctx: ToolContext) -> Preview:
         place = locate(args.path, ctx)
-        return Preview(place.shown, pattern=f"ls {place.exact}", outside=place.outside)
+        return Preview(place.shown, pattern=f"ls {place.exact}", outside=place.outside, shows=place.shows)
 
     async def run(self, args: LsArguments, ctx: ToolContext) -> ToolResult:
         return await ctx.clock.in_thread(lambda: _list(args, ctx))
@@ -43,8 +43,10 @@ class LsTool(TypedTool[LsArguments]):
 def _list(args: LsArguments, ctx: ToolContext) -> ToolResult:
     place = locate(args.path, ctx)
     try:
-        with os.scandir(place.real) as entries:
-            found = list(entries)
+        ctx.require_shown(place.shows)
+        with Folder(place.real) as folder, folder.entries() as found:
+            found.sort(key=lambda entry: (not _is_folder(entry), entry.name.casefold(), entry.name))
+            lines = [_line(entry, folder) for entry in found[: args.limit]]
     except FileNotFoundError:
         raise missing(place) from None
     except NotADirectoryError:
@@ -53,8 +55,7 @@ def _list(args: LsArguments, ctx: ToolContext) -> ToolResult:
         raise explain(error, place.shown) from None
     if not found:
         return ToolResult("[the folder is empty]", summary="empty")
-    found.sort(key=lambda entry: (not _is_folder(entry), entry.name.casefold(), entry.name))
-    fitted = fit(map(_line, found[: args.limit]), args.limit, MAX_BYTES)
+    fitted = fit(lines, args.limit, MAX_BYTES)
     text = "\n".join(fitted.lines)
     if len(fitted.lines) < len(found):
         call = json.dumps({"path": args.path, "limit": len(found)}, ensure_ascii=False)
@@ -63,11 +64,11 @@ def _list(args: LsArguments, ctx: ToolContext) -> ToolResult:
     return ToolResult(text, summary=count(len(found), "entry", "entries"))
 
 
-def _line(entry: os.DirEntry[str]) -> str:
+def _line(entry: os.DirEntry[str], folder: Folder) -> str:
     name = name_of(entry.name)
     try:
         if entry.is_symlink():
-            return f"{name} -> {name_of(str(Path(entry.path).readlink()))}"
+            return f"{name} -> {name_of(folder.target(entry.name))}"
         if entry.is_dir():
             return f"{name}/"
         return f"{name}  {size(entry.stat().st_size)}"

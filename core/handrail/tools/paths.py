@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +19,13 @@ _TRUSTED = "tools.own_files"
 @dataclass(frozen=True, slots=True)
 class Place:
     """One path. `path` is absolute, as written; `real` has its symlinks resolved; `inside` says that it
-    is in the working folder."""
+    is in the working folder. `note` says that the name on disk is spelled differently."""
 
     path: Path
     real: Path
     root: Path
     inside: bool
+    note: str = ""
 
     @property
     def shown(self) -> str:
@@ -31,6 +33,11 @@ class Place:
         return one_line(
             name_of(_relative(self.path, self.root) or _relative(self.real, self.root) or str(self.path))
         )
+
+    @property
+    def shows(self) -> str:
+        """The fingerprint of a call that only reads here (rule H7)."""
+        return str(self.real)
 
     @property
     def exact(self) -> str:
@@ -53,9 +60,20 @@ def locate(text: str, ctx: ToolContext) -> Place:
     written = Path(os.path.normpath(ctx.cwd / _written(text, ctx.cwd)))
     if within := _relative(written, ctx.cwd):
         written = root / within
-    path = _undo_clean(written)
+    path = _existing(written)
     real = Path(os.path.realpath(path))
-    return Place(path, real, root, real.is_relative_to(root) or str(real) in own_files(ctx))
+    note = ""
+    if path != written and "\ufffd" not in str(written):
+        note = f"[found as {_relative(path, root) or str(path)!a}: other Unicode forms or spaces]"
+    return Place(path, real, root, real.is_relative_to(root) or str(real) in own_files(ctx), note)
+
+
+def require_folder(place: Place) -> None:
+    """Raise ToolError when the working folder no longer exists."""
+    if not place.root.is_dir():
+        raise ToolError(
+            f"the working folder {name_of(str(place.root))} no longer exists. Nothing was changed"
+        )
 
 
 def own_files(ctx: ToolContext) -> set[str]:
@@ -70,7 +88,8 @@ def name_of(entry: str) -> str:
 
 
 def missing(place: Place) -> ToolError:
-    """The error for a missing path, with the most similar names."""
+    """The error for a missing path, with the most similar names; or for a missing working folder."""
+    require_folder(place)
     parent, name = place.path.parent, place.path.name
     while not parent.is_dir() and parent != parent.parent:
         parent, name = parent.parent, parent.name
@@ -101,23 +120,35 @@ def _written(text: str, cwd: Path) -> str:
     return os.path.expanduser(text)  # noqa: PTH111 - an unknown `~user` stays as it is instead of raising
 
 
-def _undo_clean(path: Path) -> Path:
-    """The path whose cleaned form is `path`, where there is exactly one: file names need not be UTF-8, and a
-    listing shows U+FFFD for what is none."""
-    if "�" not in str(path) or os.path.lexists(path):
+def _existing(path: Path) -> Path:
+    """The path on disk that `path` names, where there is exactly one.
+
+    File names need not be UTF-8, and a listing shows U+FFFD for what is none; and a model spells a name with composed
+    letters and plain spaces where the name on disk may have others.
+    """
+    if os.path.lexists(path):
         return path
     found = Path(path.anchor)
-    for part in path.parts[1:]:
+    for number, part in enumerate(path.parts[1:], 1):
         names = [part] if os.path.lexists(found / part) else list(_named(found, part))
+        if not names and "\ufffd" not in str(path):
+            return found.joinpath(*path.parts[number:])  # a new file in a folder that was found
         if len(names) != 1:
             return path
         found /= names[0]
     return found
 
 
-def _named(folder: Path, cleaned: str) -> Iterator[str]:
+def _named(folder: Path, wanted: str) -> Iterator[str]:
     try:
         names = [each.name for each in folder.iterdir()]
     except OSError:
         return
-    yield from (name for name in names if clean(name) == cleaned)
+    spelled = _spelling(wanted)
+    yield from (name for name in names if clean(name) == wanted or _spelling(name) == spelled)
+
+
+def _spelling(name: str) -> str:
+    """A name with letters composed and every kind of space a plain one."""
+    composed = unicodedata.normalize("NFC", name)
+    return "".join(" " if unicodedata.category(char) == "Zs" else char for char in composed)

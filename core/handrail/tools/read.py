@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import codecs
+import io
 import json
 import os
 import shlex
@@ -20,8 +21,18 @@ from handrail.messages import Image, Text, clean
 from handrail.tools._output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
-from handrail.tools.paths import Place, explain, locate, missing
-from handrail.tools.textfile import SNIFF, Stamp, kind_of, regular, remember, stamp_of
+from handrail.tools.paths import Place, locate, missing
+from handrail.tools.textfile import (
+    MAX_EDIT,
+    SNIFF,
+    Encoding,
+    Stamp,
+    encoding_of,
+    kind_of,
+    opened,
+    remember,
+    stamp_of,
+)
 
 PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MAX_PICTURE: Final = 3_750_000
@@ -57,7 +68,7 @@ class ReadTool(TypedTool[ReadArguments]):
         if args.model_fields_set & {"offset", "limit"}:
             end = args.offset + args.limit - 1 if "limit" in args.model_fields_set else ""
             title += f":{args.offset}-{end}"
-        return Preview(title, pattern=f"read {place.exact}", outside=place.outside)
+        return Preview(title, pattern=f"read {place.exact}", outside=place.outside, shows=place.shows)
 
     async def run(self, args: ReadArguments, ctx: ToolContext) -> ToolResult:
         place, result, stamp = await ctx.clock.in_thread(lambda: _read(args, ctx))
@@ -68,12 +79,16 @@ class ReadTool(TypedTool[ReadArguments]):
 def _read(args: ReadArguments, ctx: ToolContext) -> tuple[Place, ToolResult, Stamp]:
     place = locate(args.path, ctx)
     try:
-        regular(place)
-        with place.real.open("rb") as file:
+        ctx.require_shown(place.shows)
+        with opened(place) as file:
             info = os.fstat(file.fileno())
-            kind = kind_of(file.read(SNIFF), place.path.name)
+            head = file.read(SNIFF)
             file.seek(0)
-            if kind is None:
+            encoding, bom = encoding_of(head)
+            kind = kind_of(head, place.path.name) if encoding == "utf-8" else None
+            if encoding != "utf-8":
+                result = _text(_as_utf8(file, encoding, bom, place), args, place)
+            elif kind is None:
                 result = _text(file, args, place)
             elif kind in PICTURES and info.st_size <= MAX_PICTURE:
                 result = _picture(file.read(), kind, place)
@@ -81,9 +96,17 @@ def _read(args: ReadArguments, ctx: ToolContext) -> tuple[Place, ToolResult, Sta
                 raise ToolError(_binary(kind, info.st_size, place))
     except FileNotFoundError:
         raise missing(place) from None
-    except OSError as error:
-        raise explain(error, place.shown) from None
     return place, result, stamp_of(info)
+
+
+def _as_utf8(file: BinaryIO, encoding: Encoding, bom: bytes, place: Place) -> BinaryIO:
+    """A UTF-16 file as if it were UTF-8, as far as one that `edit` can change is long."""
+    data = file.read(MAX_EDIT + 1)
+    if len(data) > MAX_EDIT:
+        raise ToolError(
+            f"{place.shown}: UTF-16 text of more than {size(MAX_EDIT)}: convert it first, with iconv"
+        )
+    return io.BytesIO(data.removeprefix(bom).decode(encoding, "replace").encode("utf-8", "replace"))
 
 
 def _picture(data: bytes, kind: str, place: Place) -> ToolResult:
@@ -95,9 +118,6 @@ def _picture(data: bytes, kind: str, place: Place) -> ToolResult:
 def _binary(kind: str, length: int, place: Place) -> str:
     if kind in PICTURES:
         return f"{place.shown}: {kind}, {size(length)}: too large to show, at most {size(MAX_PICTURE)}"
-    if kind == "UTF-16 text":
-        how = shlex.join(["iconv", "-f", "utf-16", "-t", "utf-8", str(place.path)])
-        return f"{place.shown}: {kind}, {size(length)}, is not read as it is. In the shell: {how}"
     return f"{place.shown}: no text but {kind}, {size(length)}"
 
 
@@ -183,7 +203,7 @@ def _count_lines(file: BinaryIO) -> int:
 
 
 def _notes(part: _Excerpt, args: ReadArguments, place: Place) -> list[str]:
-    notes: list[str] = []
+    notes: list[str] = [place.note] if place.note else []
     if part.long:
         first = part.long[0]
         how = f"sed -n {first}p {shlex.quote(str(place.path))} | cut -c {MAX_LINE + 1}-"

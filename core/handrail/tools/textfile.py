@@ -1,4 +1,4 @@
-"""Files as read, write and edit see them: text or not, how lines end, saved whole or not at all."""
+"""Files as read, write and edit see them: text or not, which encoding, how lines end."""
 
 from __future__ import annotations
 
@@ -6,24 +6,34 @@ import asyncio
 import codecs
 import mimetypes
 import os
-import secrets
+import re
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypeVar
+from typing import BinaryIO, Final, Literal, TypeAlias, TypeVar
 
 from handrail.mask import MASK
+from handrail.tools._folder import Folder
 from handrail.tools._output import size
 from handrail.tools._stopping import whole
-from handrail.tools.base import ToolContext, ToolError
+from handrail.tools.base import ShownChanged, ToolContext, ToolError
 from handrail.tools.paths import Place, explain
 
 T = TypeVar("T")
 Stamp: TypeAlias = tuple[int, int]
 """A file's modification time (ns) and size: enough to notice that something else wrote it."""
 
-BOM: Final = codecs.BOM_UTF8
+Encoding: TypeAlias = Literal["utf-8", "utf-16-le", "utf-16-be"]
+
+_BOMS: Final[tuple[tuple[bytes, Encoding], ...]] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_RAW: Final = re.compile("[\udc80-\udcff]")
+"""A byte that is not UTF-8, as Python holds it in a text."""
+
 MAX_EDIT: Final = 20_000_000
 """The largest file in bytes that write and edit compute a diff for."""
 
@@ -39,8 +49,8 @@ _MAGIC: Final = (
     (b"\x1f\x8b", "application/gzip"),
     (b"\x7fELF", "ELF binary"),
     (b"SQLite format 3\0", "SQLite database"),
-    (b"\xff\xfe", "UTF-16 text"),
-    (b"\xfe\xff", "UTF-16 text"),
+    (codecs.BOM_UTF32_LE, "UTF-32 text"),
+    (codecs.BOM_UTF32_BE, "UTF-32 text"),
 )
 _STAMPS: Final = "tools.stamps"
 _LOCK: Final = "tools.lock"
@@ -64,9 +74,9 @@ class TextFile:
     that are not UTF-8 are lone surrogates, so that saving gives them back."""
 
     text: str
-    bom: bool
-    mode: int
-    stamp: Stamp
+    info: os.stat_result
+    encoding: Encoding = "utf-8"
+    bom: bytes = b""
 
     @property
     def ending(self) -> Literal["\n", "\r\n"]:
@@ -74,9 +84,38 @@ class TextFile:
         crlf = self.text.count("\r\n")
         return "\r\n" if crlf * 2 > self.text.count("\n") else "\n"
 
+    @property
+    def mode(self) -> int:
+        """The permissions."""
+        return stat.S_IMODE(self.info.st_mode)
+
+    @property
+    def links(self) -> int:
+        """How many names the file has."""
+        return self.info.st_nlink
+
+    @property
+    def stamp(self) -> Stamp:
+        return stamp_of(self.info)
+
+    @property
+    def raw(self) -> bool:
+        """Whether it holds bytes that are no text in its encoding."""
+        return _RAW.search(self.text) is not None
+
+    def is_same(self, info: os.stat_result) -> bool:
+        """Whether `info` is the status of this very file, unchanged since it was read."""
+        mine = self.info
+        return (info.st_dev, info.st_ino, stamp_of(info)) == (mine.st_dev, mine.st_ino, self.stamp)
+
+    def shows(self, place: Place, digest: str) -> str:
+        """The fingerprint of a change of this file: where it is, what it is, and the change itself (rule H7)."""
+        return f"{place.real}:{self.info.st_dev}:{self.links}:{self.mode}:{digest}"
+
     def encode(self, text: str) -> bytes:
         """`text` as bytes of this file."""
-        return (BOM if self.bom else b"") + text.encode("utf-8", "surrogateescape")
+        errors = "surrogateescape" if self.encoding == "utf-8" else "surrogatepass"
+        return self.bom + text.encode(self.encoding, errors)
 
 
 def regular(place: Place) -> os.stat_result:
@@ -95,88 +134,63 @@ def regular(place: Place) -> os.stat_result:
     return info
 
 
+@contextmanager
+def opened(place: Place) -> Iterator[BinaryIO]:
+    """The file `place.real` for reading, reached without following a symlink (rule H7). Raises FileNotFoundError,
+    ShownChanged, or ToolError for what is no regular file or not readable."""
+    regular(place)
+    try:
+        with Folder(place.real.parent) as folder:
+            descriptor = folder.open(place.real.name, os.O_RDONLY)
+        with os.fdopen(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise ShownChanged(f"{place.shown} is no longer a regular file")
+            yield file
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise explain(error, place.shown) from None
+
+
 def load(place: Place) -> TextFile:
     """Read a text file whole. Raises FileNotFoundError, or ToolError when it is no text, too large or not
     readable."""
-    info = regular(place)
-    if info.st_size > MAX_EDIT:
-        raise ToolError(
-            f"{place.shown} is too large for this tool: {size(info.st_size)}, at most {size(MAX_EDIT)}"
-        )
-    try:
-        with place.real.open("rb") as file:
-            info = os.fstat(file.fileno())
-            data = file.read()
-    except OSError as error:
-        raise explain(error, place.shown) from None
+    with opened(place) as file:
+        info = os.fstat(file.fileno())
+        if info.st_size > MAX_EDIT:
+            raise ToolError(
+                f"{place.shown} is too large for this tool: {size(info.st_size)}, at most {size(MAX_EDIT)}"
+            )
+        data = file.read(MAX_EDIT + 1)
+    encoding, bom = encoding_of(data)
+    if encoding != "utf-8":
+        try:
+            return TextFile(data.removeprefix(bom).decode(encoding, "surrogatepass"), info, encoding, bom)
+        except UnicodeDecodeError:
+            raise ToolError(f"{place.shown} begins like UTF-16 text, but is none") from None
     if kind := kind_of(data[:SNIFF], place.path.name):
         raise ToolError(f"{place.shown} is no text but {kind}, {size(len(data))}")
-    bom = data.startswith(BOM)
-    text = data.removeprefix(BOM).decode("utf-8", "surrogateescape")
-    return TextFile(text, bom, stat.S_IMODE(info.st_mode), stamp_of(info))
+    return TextFile(data.removeprefix(bom).decode("utf-8", "surrogateescape"), info, "utf-8", bom)
 
 
-def save(place: Place, data: bytes, mode: int | None) -> Stamp:
-    """Replace the file's contents by `data`, all or nothing: a new file is synced and renamed over the old
-    one.
-
-    `mode` keeps the permissions of the old file; None makes a new file, and its folders, with the usual ones.
-    Raises ToolError, among others for a file that is marked read-only.
-    """
-    target = place.real
-    try:
-        if mode is not None and not (mode & 0o222 and os.access(target, os.W_OK)):
-            raise ToolError(f"{place.shown} is read-only")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        return _replace(target, data, mode)
-    except OSError as error:
-        raise explain(error, place.shown) from None
+def encoding_of(head: bytes) -> tuple[Encoding, bytes]:
+    """The encoding that a byte order mark names, and the mark; UTF-8 without one."""
+    for bom, encoding in _BOMS:
+        if head.startswith(bom) and not head.startswith(codecs.BOM_UTF32_LE):
+            return encoding, bom
+    return "utf-8", b""
 
 
-def _replace(target: Path, data: bytes, mode: int | None) -> Stamp:
-    beside = target.parent / f".handrail-{secrets.token_hex(6)}"
-    # A new file gets the permissions that the umask leaves; an old one is private until it has those of the
-    # old.
-    descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if mode is None else 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            if mode is not None:
-                _adopt(file.fileno(), target, mode)
-            os.fsync(file.fileno())
-            info = os.fstat(file.fileno())
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    _sync_folder(target.parent)
-    return stamp_of(info)
-
-
-def _adopt(descriptor: int, target: Path, mode: int) -> None:
-    """Give a file the owner and the permissions of the old one."""
-    old, new = target.stat(), os.fstat(descriptor)
-    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
-        try:
-            os.fchown(descriptor, old.st_uid, old.st_gid)
-        except PermissionError:
-            mode &= 0o1777  # the owner changes to us: drop the set-user-id bit
-    os.fchmod(descriptor, mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the new name durable. Some file systems refuse to sync a folder; the file itself is safe then."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError:
-        return
-    finally:
-        os.close(descriptor)
+def require_encodable(place: Place, file: TextFile, inserted: str) -> None:
+    """Raise ToolError for text that does not fit a file with bytes that are not UTF-8: it would mix encodings."""
+    if file.raw and not inserted.isascii():
+        found = _RAW.search(file.text)
+        line = file.text.count("\n", 0, found.start()) + 1 if found else 1
+        raise ToolError(
+            f"{place.shown} is not UTF-8 (see line {line:,}), and the new text is not plain ASCII: it would mix "
+            "encodings, or replace bytes that were not shown to you. Nothing was changed. Edit ASCII parts only, or "
+            "convert the file first, in the shell with iconv"
+        )
 
 
 def stamp_of(info: os.stat_result) -> Stamp:

@@ -12,15 +12,15 @@ from handrail.tools._output import count, one_line
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.paths import Place, locate
+from handrail.tools.saving import Saved, save
 from handrail.tools.textfile import (
-    Stamp,
     TextFile,
     change,
     load,
     refuse_mask,
     remember,
+    require_encodable,
     require_unchanged,
-    save,
 )
 
 
@@ -35,6 +35,12 @@ class _WritePlan:
     old: TextFile | None
     data: bytes
     diff: Diff
+
+    @property
+    def shows(self) -> str:
+        if self.old is None:
+            return f"{self.place.real}:new:{self.diff.digest}"
+        return self.old.shows(self.place, self.diff.digest)
 
 
 class WriteTool(TypedTool[WriteArguments]):
@@ -54,14 +60,16 @@ class WriteTool(TypedTool[WriteArguments]):
     def preview(self, args: WriteArguments, ctx: ToolContext) -> Preview:
         place = locate(args.path, ctx)
         try:
-            diff, detail = _plan(args, ctx).diff.text, ""
+            plan = _plan(args, ctx)
+            diff, detail, shows = plan.diff.text, about(place, plan.old), plan.shows
         except ToolError as error:
-            diff, detail = None, f"this will fail: {error}\n\n{args.content}"
-        return Preview(one_line(place.shown), detail, diff, change_pattern(place), place.outside)
+            diff, detail, shows = None, f"this will fail: {error}\n\n{args.content}", "nothing"
+        pattern = change_pattern(place)
+        return Preview(one_line(place.shown), detail, diff, pattern, outside=place.outside, shows=shows)
 
     async def run(self, args: WriteArguments, ctx: ToolContext) -> ToolResult:
-        plan, stamp = await change(ctx, args.path, partial(_write, args, ctx))
-        remember(ctx, plan.place, stamp)
+        plan, saved = await change(ctx, args.path, partial(_write, args, ctx))
+        remember(ctx, plan.place, saved.stamp)
         shown, diff = plan.place.shown, plan.diff
         if plan.old is None:
             said = f"wrote {shown}: new, {count(diff.added, 'line')}"
@@ -69,6 +77,7 @@ class WriteTool(TypedTool[WriteArguments]):
             said = f"{shown} already had this content: nothing changed"
         else:
             said = f"wrote {shown}: {diff.summary}"
+        said = "\n".join(filter(None, [said, saved.note and f"[{saved.note}]", plan.place.note]))
         return ToolResult(said, summary=diff.summary, diff=diff.text or None)
 
 
@@ -87,16 +96,22 @@ def _plan(args: WriteArguments, ctx: ToolContext) -> _WritePlan:
         diff = unified("", args.content, place.shown, new=True)
         return _WritePlan(place, None, args.content.encode(), diff)
     require_unchanged(ctx, place, old.stamp)
+    require_encodable(place, old, args.content)
     text = args.content.removeprefix("\ufeff").replace("\r\n", "\n")
     after = text.replace("\n", old.ending)
     diff = unified(old.text.replace("\r\n", "\n"), text, place.shown)
     return _WritePlan(place, old, old.encode(after), diff)
 
 
-def _write(args: WriteArguments, ctx: ToolContext) -> tuple[_WritePlan, Stamp]:
+def about(place: Place, old: TextFile | None) -> str:
+    """What a person must know of the file besides the diff."""
+    links = f"it has {old.links} hard links: all of them show the change" if old and old.links > 1 else ""
+    return "\n".join(filter(None, [links, place.note]))
+
+
+def _write(args: WriteArguments, ctx: ToolContext) -> tuple[_WritePlan, Saved]:
     plan = _plan(args, ctx)
-    if plan.old is None:
-        return plan, save(plan.place, plan.data, None)
-    if plan.data == plan.old.encode(plan.old.text):
-        return plan, plan.old.stamp
-    return plan, save(plan.place, plan.data, plan.old.mode)
+    ctx.require_shown(plan.shows)
+    if plan.old is not None and plan.data == plan.old.encode(plan.old.text):
+        return plan, Saved(plan.old.stamp)
+    return plan, save(plan.place, plan.data, plan.old)

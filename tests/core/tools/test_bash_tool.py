@@ -17,7 +17,6 @@ from toolbench import Bench, words
 from handrail.clock import ManualClock, VirtualClock
 from handrail.providers.catalog import built_in
 from handrail.tools import _processes as processes
-from handrail.tools._commands import pattern_of
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.bash import BashTool
 from handrail.tools.environ import scrubbed_environment
@@ -317,7 +316,7 @@ async def test_what_cannot_start_says_why(bench: Bench, monkeypatch: pytest.Monk
     with pytest.raises(ToolError, match="the command could not be started: Argument list too long"):
         await bench.run(BashTool(), command="echo " + "x" * 3_000_000)
     bench.ctx.cwd = bench.cwd / "gone"
-    with pytest.raises(ToolError, match="the command could not be started: No such file or directory"):
+    with pytest.raises(ToolError, match=r"the working folder .*gone no longer exists"):
         await bench.run(BashTool(), command="true")
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(ToolError, match="there is no bash or sh"):
@@ -356,46 +355,6 @@ def test_the_title_is_one_line_and_the_detail_is_whole(bench: Bench) -> None:
     preview = bench.preview(BashTool(), command=script, description="build\nit")
     assert preview.title.startswith("cd src ↵ make [/] ↵ xxx") and len(preview.title) == 200
     assert preview.detail == f"# build ↵ it\n{script}"
-
-
-@pytest.mark.parametrize(
-    ("command", "pattern"),
-    [
-        ("git diff", "bash: git diff *"),
-        ("git diff --stat HEAD~1", "bash: git diff *"),
-        ("git commit -m 'a; b'", "bash: git commit *"),
-        ("npm run test:unit -- --watch", "bash: npm run test:unit *"),
-        ("npm run", "bash exactly: npm run"),
-        ("git -c core.pager=x diff", "bash exactly: git -c core.pager=x diff"),
-        ("git bisect run sh x", "bash exactly: git bisect run sh x"),
-        ("docker run -v /:/x alpine", "bash exactly: docker run -v /:/x alpine"),
-        ("pytest -q", "bash exactly: pytest -q"),
-        ("git diff *", "bash exactly: git diff *"),
-    ],
-)
-def test_H5_the_pattern_is_the_subcommand_or_the_very_command(command: str, pattern: str) -> None:
-    assert pattern_of(command) == pattern
-
-
-@pytest.mark.parametrize(
-    "tail",
-    [
-        "; rm x",
-        "&& rm x",
-        "| sh",
-        "> x",
-        "$(rm x)",
-        "`rm x`",
-        '"$(rm x)"',
-        "\nrm x",
-        "& rm x",
-        "\\\nrm",
-        "'a'\"`x`\"",
-    ],
-)
-def test_H5_an_operator_or_a_substitution_is_never_covered_by_a_pattern(tail: str) -> None:
-    command = f"git diff {tail}"
-    assert pattern_of(command) == f"bash exactly: {command}"
 
 
 def test_J5_no_key_of_a_provider_of_the_catalog_reaches_a_child() -> None:

@@ -93,8 +93,8 @@ async def test_an_empty_file_and_an_offset_past_the_end(bench: Bench) -> None:
         ("a.pdf", b"%PDF-1.7 text", "a.pdf: no text but application/pdf, 13 B"),
         (
             "w.txt",
-            "hi".encode("utf-16"),
-            "w.txt: UTF-16 text, 6 B, is not read as it is. In the shell: iconv ",
+            "hi".encode("utf-32"),
+            "w.txt: no text but UTF-32 text, 12 B",
         ),
     ],
 )

@@ -3,9 +3,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from toolbench import Bench, words
@@ -121,14 +119,14 @@ def test_H5_a_file_outside_is_named_by_its_real_path(bench: Bench, tmp_path: Pat
 
 async def test_L9_a_stop_says_what_became_of_the_file(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     loop, reached, go_on = asyncio.get_running_loop(), asyncio.Event(), asyncio.Event()
-    replace: Callable[..., Any] = Path.replace
+    sync = os.fsync
 
-    def held(self: Path, target: Path) -> Any:
+    def held(descriptor: int) -> None:
         loop.call_soon_threadsafe(reached.set)
         asyncio.run_coroutine_threadsafe(go_on.wait(), loop).result()
-        return replace(self, target)
+        sync(descriptor)
 
-    monkeypatch.setattr(Path, "replace", held)
+    monkeypatch.setattr(os, "fsync", held)
     task = asyncio.ensure_future(bench.run(WriteTool(), path="a", content="new\n"))
     await reached.wait()
     task.cancel()

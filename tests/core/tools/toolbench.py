@@ -36,6 +36,9 @@ class Bench:
         file.write_bytes(content.encode() if isinstance(content, str) else content)
         return file
 
+    def read(self, path: str) -> bytes:
+        return (self.cwd / path).read_bytes()
+
 
 def words(result: ToolResult) -> str:
     """The text of a result."""

@@ -40,8 +40,8 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud80
         ("\x9b31mred", "red"),
         ("\x9d0;t\x9cafter", "after"),
         ("\x1b(Bx\x1bc", "x"),
-        ("10%\r50%\r100%\ndone", "100%\ndone"),
-        ("50%\r", "50%"),
+        ("10%\r50%\r100%\ndone", "10%\n50%\n100%\ndone"),
+        ("50%\r", "50%\n"),
         ("a\r\nb\r\n", "a\nb\n"),
         ("N\x08NA\x08A", "NA"),
         ("bell\x07 nul\x00", "bell nul\ufffd"),
@@ -173,3 +173,32 @@ def test_long_countdowns_keep_their_hours() -> None:
         "26:00:00",
         "0:00:00",
     ]
+
+
+@pytest.mark.parametrize(
+    "char",
+    [
+        chr(c)
+        for c in (
+            0xAD,
+            0x115F,
+            0x200B,
+            0x200C,
+            0x200D,
+            0x200F,
+            0x2028,
+            0x2060,
+            0x3164,
+            0xFEFF,
+            0xE0041,
+            0xE0100,
+        )
+    ],
+)
+def test_L11_an_approval_shows_every_invisible_character_by_its_number(char: str) -> None:
+    assert reveal(f"rm{char} x") == f"rm‹U+{ord(char):04X}› x"
+
+
+def test_L11_a_carriage_return_hides_nothing() -> None:
+    assert clean_for_terminal("rm -rf /\rls") == "rm -rf /\nls"
+    assert reveal("rm -rf /\rls") == "rm -rf /␍ls"

@@ -75,6 +75,13 @@ _OPTIONS = (
         type=click.Choice(["ask", "edits", "all"]),
         help="What runs without asking: ask (reading only), edits (also edits), all.",
     ),
+    click.option(
+        "--sandbox",
+        flag_value="on",
+        default=None,
+        help="Commands may write only the working folder, and reach no network.",
+    ),
+    click.option("--sandbox-network", "sandbox", flag_value="network", help="The same, with a network."),
     click.option("--tools", metavar="read,grep,…", help="The tools to offer (default: all; '' for none)."),
     click.option(
         "--no-recovery",

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 def check(files: tuple[str, ...], as_json: bool) -> int:
     """Play scenarios on a virtual clock, without a screen, and check what they expect. One line each.
 
+    The commands of a file outside a trusted folder run in the system's sandbox, in a temporary folder, without a
+    network; on a terminal you are asked first. Without a sandbox they are refused.
+
     Exits with 1 if any expectation fails, with 2 if a file is not a valid scenario.
 
     \b
@@ -29,11 +32,13 @@ def check(files: tuple[str, ...], as_json: bool) -> int:
     handrail check --json my-run.toml | jq .failures
     """
     from handrail import scenario
+    from handrail_tui.sessions.scenario_trust import is_trusted
 
     code = OK
     for file in files:
         try:
-            report = asyncio.run(scenario.check(scenario.load(file)))
+            loaded = scenario.load(file)
+            report = asyncio.run(scenario.check(loaded, trusted=is_trusted(loaded)))
         except ConfigError as error:
             code = USAGE
             click.echo(safe_json(_unreadable(file, error)) if as_json else f"ERROR {_plain(str(error))}")

@@ -60,9 +60,10 @@ def _play(chosen: Scenario, speed: float | None, plain: bool, as_json: bool) -> 
     from handrail_tui.commands._screen import show_session
     from handrail_tui.sessions import headless
     from handrail_tui.sessions.demo import demo_session
+    from handrail_tui.sessions.scenario_trust import is_trusted
 
     mode = headless.OutputMode.of(json=as_json, stream=sys.stdout)
-    with demo_session(chosen, speed) as prepared:
+    with demo_session(chosen, speed, trusted=is_trusted(chosen)) as prepared:
         if speed is not None and not plain:
             return _code(show_session(prepared))
         return _code(asyncio.run(headless.play(prepared, mode)))

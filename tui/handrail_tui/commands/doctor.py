@@ -85,6 +85,7 @@ def _settings() -> Iterator[CheckResult]:
     yield from _servers(loaded.settings)
     yield from _local_models()
     yield from _theme(loaded.settings)
+    yield from _sandbox(loaded.settings)
 
 
 def _model(chosen: settings.Settings) -> Iterator[CheckResult]:
@@ -214,6 +215,19 @@ def _folders() -> Iterator[CheckResult]:
         except OSError as error:
             hint = f"{short_path(there)} is not writable ({error.strerror}): check its permissions"
             yield CheckResult("bad", "folder", hint)
+
+
+def _sandbox(chosen: settings.Settings) -> Iterator[CheckResult]:
+    from handrail.tools.sandbox import UNPROTECTED, problem_of
+
+    problem, mode = problem_of(), chosen.sandbox or "off"
+    if problem is not None:
+        state: Literal["bad", "hint"] = "hint" if mode == "off" else "bad"
+        yield CheckResult(state, "sandbox", f"{problem}; without one, {UNPROTECTED}")
+    elif mode == "off":
+        yield CheckResult("hint", "sandbox", f"available, and off: {UNPROTECTED}; use --sandbox")
+    else:
+        yield CheckResult("ok", "sandbox", "on" if mode == "on" else "on, with a network")
 
 
 def _programs() -> Iterator[CheckResult]:

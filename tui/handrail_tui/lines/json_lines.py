@@ -9,12 +9,11 @@ from typing import Any, Final, TextIO
 
 from handrail.events import Event, MessageFinished
 from handrail.events.wire import Codec
+from handrail_tui.view.text import INVISIBLE
 
 # JSON escapes C0 by itself. These are able to control a terminal, to reorder text, or to end a line
 # for some readers; a JSON parser restores them unchanged (rule L11).
-_UNSAFE: Final = re.compile(
-    "[\x7f-\x9f\xad\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
-)
+_UNSAFE: Final = re.compile(f"[\x7f-\x9f\ud800-\udfff{INVISIBLE}]")
 
 
 def to_json(event: Event) -> str:

@@ -12,6 +12,7 @@ import click
 
 from handrail import events as ev
 from handrail.messages import Failure
+from handrail.tools.sandbox import UNPROTECTED
 from handrail.tools.submit import SubmitTool
 from handrail_tui.lines.json_lines import Out, safe_json
 from handrail_tui.lines.streamed import ThinkingSummary, WholeLines
@@ -76,6 +77,10 @@ class Plain:
         self._say(join([f"{verb} {event.session}".strip(), event.model, event.cwd], " · "), _HEADING)
         self._say(f"bounds: {', '.join(_bounds(event))}")
         self._say(f"tools: {', '.join(event.tools) or 'none'}; approvals: {event.approve}")
+        if event.sandbox:
+            self._say(event.sandbox)
+        elif event.approve == "all" and "bash" in event.tools:
+            self._say(f"no sandbox: {UNPROTECTED}")
         if event.instructions:
             self._say(f"instructions: {', '.join(i.path for i in event.instructions)}")
         if not event.resumed:

@@ -125,9 +125,7 @@ class Prompter:
 
 def _approval(event: ev.ApprovalRequested) -> tuple[NumberedChoice | None, ...]:
     session = (
-        NumberedChoice("session", f"always in this session: {one_line(reveal(event.pattern), 2_000)}")
-        if event.pattern
-        else None
+        NumberedChoice("session", f"always in this session: {_always(event)}") if event.pattern else None
     )
     return (
         NumberedChoice("once", "allow once"),
@@ -135,6 +133,15 @@ def _approval(event: ev.ApprovalRequested) -> tuple[NumberedChoice | None, ...]:
         NumberedChoice("deny", "deny"),
         NumberedChoice("deny", "deny and say why", "why", needs_words=True),
     )
+
+
+def _always(event: ev.ApprovalRequested) -> str:
+    """The pattern, with a call that it would allow and one that it would not."""
+    words = one_line(reveal(event.pattern or ""), 2_000)
+    if not event.covers:
+        return words
+    covers, asks = one_line(reveal(event.covers), 400), one_line(reveal(event.asks_again), 400)
+    return f"{words} (for example {covers}, not {asks})"
 
 
 class TypedLines:

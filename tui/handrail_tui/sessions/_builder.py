@@ -40,14 +40,17 @@ class SessionBuilder:
     def load(cls, loaded: LoadedSettings, cwd: Path, clock: Clock) -> SessionBuilder:
         """Resolve the model and load tools and instructions. Raises ConfigError."""
         from handrail.providers import catalog
-        from handrail.tools import builtin_tools
+        from handrail.tools import BUILTIN, builtin_tools
+        from handrail.tools.sandbox import find_sandbox
 
         chosen = loaded.settings
         system = None if chosen.system is None else Path(chosen.system).expanduser()
         trusted = trust.is_trusted(trust.project_root(cwd), also=chosen.trusted)
         if not trusted:
             warn_untrusted(cwd, loaded)
-        tools = builtin_tools() if chosen.tools is None else builtin_tools(chosen.tools)
+        sandbox = find_sandbox(chosen.sandbox or "off")
+        names = tuple(BUILTIN) if chosen.tools is None else chosen.tools
+        tools = builtin_tools(names, sandbox=sandbox)
         in_force = instructions.load(cwd, trusted=trusted, system=system)
         resolved = resolve_model(chosen)
         provider = catalog.make_provider(resolved, clock)
@@ -74,6 +77,7 @@ class SessionBuilder:
             bounds=bounds,
             recovery=recovery,
             approve=self.settings.approve,
+            calls_at_once=self.settings.calls_at_once,
             clock=self.clock,
             record=writer,
             id=writer.journal.session,

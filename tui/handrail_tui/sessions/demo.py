@@ -25,8 +25,13 @@ def builtin_demos() -> dict[str, Path]:
 
 
 @contextmanager
-def demo_session(scenario: Scenario, speed: float | None) -> Iterator[PreparedSession]:
-    """A session that plays `scenario` in a temporary folder: `speed` times as fast, at once where it is None."""
+def demo_session(
+    scenario: Scenario, speed: float | None, *, trusted: bool = True
+) -> Iterator[PreparedSession]:
+    """A session that plays `scenario` in a temporary folder: `speed` times as fast, at once where it is None.
+
+    Not `trusted`: its real tools are confined to that folder (rule H7).
+    """
     from handrail import settings
     from handrail.clock import ScaledClock, VirtualClock
     from handrail.scenario.play import session_for, working_folder
@@ -38,6 +43,7 @@ def demo_session(scenario: Scenario, speed: float | None) -> Iterator[PreparedSe
             cwd=cwd,
             thinks_s=0.0 if speed is None else _ANSWERS_AFTER_S,
             attended=lambda asked: speed is not None,
+            trusted=trusted,
         )
         yield PreparedSession(
             session, settings.load(Path.cwd()).settings, begin_with(session, Task(scenario.prompt))

@@ -24,6 +24,7 @@ class RunOptions:
     max_cost: float | None = None
     max_output: int | None = None
     approve: str | None = None
+    sandbox: str | None = None
     tools: str | None = None
     recovery: bool = True
     tool_tail: bool = True
@@ -51,6 +52,7 @@ class RunOptions:
             "base_url": self.base_url,
             "max_output": self.max_output,
             "approve": self.approve,
+            "sandbox": self.sandbox,
             "tools": tools,
             "system": self.system,
         }

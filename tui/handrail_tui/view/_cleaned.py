@@ -46,6 +46,8 @@ def clean_approval(event: ev.ApprovalRequested) -> ev.ApprovalRequested:
         diff=reveal(event.diff) if event.diff else None,
         why=one_line(event.why, 400),
         pattern=one_line(reveal(event.pattern), 400) if event.pattern else None,
+        covers=one_line(reveal(event.covers), 400),
+        asks_again=one_line(reveal(event.asks_again), 400),
     )
 
 

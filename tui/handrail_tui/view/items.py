@@ -229,6 +229,7 @@ class RunFacts:
     session: str = ""
     window: int | None = None
     approve: str = "ask"
+    sandbox: str = ""
     tools: tuple[str, ...] = ()
     instructions: tuple[tuple[str, str], ...] = ()
     has_output: bool = False

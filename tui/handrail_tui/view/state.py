@@ -146,6 +146,7 @@ class ViewState:
             session=one_line(e.session, 80),
             window=e.window,
             approve=one_line(e.approve, 20),
+            sandbox=one_line(e.sandbox, 120),
             tools=tuple(one_line(name, 80) for name in e.tools),
             instructions=tuple((one_line(i.path), clean_for_terminal(i.text)) for i in e.instructions),
             has_output=e.output is not None,

@@ -38,8 +38,17 @@ _UNFINISHED: Final = re.compile(
     "|\x1b[ -/]*"
     "|\r)\\Z"
 )
+INVISIBLE: Final = (
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164"
+    "\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""The characters that draw nothing, reorder or break lines, as the inside of a character class. The one table of them:
+approvals show each by its number, JSON lines escape each. U+FE0E and U+FE0F, which choose between text and emoji, are
+left out."""
+
 _CONTROL_SET: Final = "\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u2060-\u2064\ufff9-\ufffb\U000e0000-\U000e007f"
 _CONTROL: Final = re.compile(f"[{_CONTROL_SET}]")
+_HIDDEN: Final = re.compile(f"[{_CONTROL_SET}{INVISIBLE}]")
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _BIDI_NAMES: Final = {
     "\u202a": "LRE",
@@ -68,15 +77,15 @@ _SUSPECT: Final = re.compile(f"[{_CONTROL_SET}\u2028-\u202e\u2065-\u2069\ud800-\
 def clean_for_terminal(text: str) -> str:
     r"""`text` without anything that a terminal would obey; `\n` and `\t` stay (rule L11).
 
-    Escape sequences are removed whole. Of a line redrawn with carriage returns only the last state stays, as on a
-    terminal. Bidi controls become visible, lone surrogates become U+FFFD, runs of zero-width marks are capped.
+    Escape sequences are removed whole. A carriage return starts a new line, so that it hides nothing. Bidi controls
+    become visible, lone surrogates become U+FFFD, runs of zero-width marks are capped.
     """
     if _SUSPECT.search(text) is None:
         return text
     text = clean(text)
     text = _SEQUENCE.sub("", text)
     if "\r" in text:
-        text = "\n".join(_redrawn(line) for line in text.replace("\r\n", "\n").split("\n"))
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     if "\x08" in text:
         text = _OVERSTRIKE.sub("", text)
     text = text.replace("\u2028", "\n").replace("\u2029", "\n")
@@ -85,24 +94,21 @@ def clean_for_terminal(text: str) -> str:
     return _ZERO_WIDTH.sub(r"\1", text)
 
 
-def _redrawn(line: str) -> str:
-    """The line as it looks after its carriage returns."""
-    if "\r" not in line:
-        return line
-    return next((part for part in reversed(line.split("\r")) if part), "")
-
-
 def reveal(text: str) -> str:
-    r"""`text` with what a terminal would obey made visible instead of removed: ESC reads `␛`.
+    r"""`text` with what a terminal would obey or not draw made visible: ESC reads `␛`, a zero-width space `‹U+200B›`.
 
-    For approvals: a command must not look shorter than it is. `\n` and `\t` stay.
+    For approvals: a command must not look shorter than it is, or like another one. `\n` and `\t` stay.
     """
     if _NOT_PLAIN.search(text) is None:
         return text
     text = clean(text.replace("\x00", "␀"))
     text = re.sub("[\x01-\x08\x0b-\x1f]", lambda m: chr(0x2400 + ord(m[0])), text).replace("\x7f", "␡")
-    text = re.sub(f"[{_CONTROL_SET}\u2028\u2029]", lambda m: f"‹U+{ord(m[0]):04X}›", text)
+    text = _HIDDEN.sub(_named, text)
     return clean_for_terminal(text)
+
+
+def _named(match: re.Match[str]) -> str:
+    return f"‹{_BIDI_NAMES.get(match[0]) or f'U+{ord(match[0]):04X}'}›"
 
 
 def one_line(text: str, limit: int = 200) -> str:
@@ -192,7 +198,10 @@ class Cleaner:
 
 
 class Tail:
-    """The last lines of a live output, cleaned, and the total number of lines. Bounded in memory and time."""
+    """The last lines of a live output, cleaned, and the total number of lines. Bounded in memory and time.
+
+    Of a line redrawn with carriage returns, such as a progress bar, only the last state is shown while it is live.
+    """
 
     __slots__ = ("_last", "lines", "total")
     KEEP = 50
@@ -208,17 +217,24 @@ class Tail:
         self.total += piece.count("\n")
         text = (self._last + piece) if len(piece) < self._CHARS else piece[-self._CHARS :]
         *whole, last = text.split("\n")
-        self.lines.extend(cut(clean_for_terminal(line), LINE_LIMIT) for line in whole[-self.KEEP :])
+        self.lines.extend(cut(clean_for_terminal(_redrawn(line)), LINE_LIMIT) for line in whole[-self.KEEP :])
         # Of a line that is redrawn again and again only the newest part is kept.
         self._last = last if len(last) < self._CHARS else last[-self._CHARS :]
 
     def last(self, count: int) -> list[str]:
         """The newest `count` lines, without blank ones at the end, including the unfinished one."""
-        open_line = cut(clean_for_terminal(self._last), LINE_LIMIT)
+        open_line = cut(clean_for_terminal(_redrawn(self._last)), LINE_LIMIT)
         shown = [*self.lines, *([open_line] if open_line.strip() else [])]
         while shown and not shown[-1].strip():
             shown.pop()
         return shown[-count:]
+
+
+def _redrawn(line: str) -> str:
+    """The line as it looks after its carriage returns."""
+    if "\r" not in line:
+        return line
+    return next((part for part in reversed(line.split("\r")) if part), "")
 
 
 def line_count(text: str) -> int:

@@ -39,7 +39,8 @@ class RunHeader(Widget):
             short = model.partition("/")[2] or model
             words = next((w for w in (f"{short}  {folder}", short) if len(w) <= room * 2 // 3), "")
             right = styled((words.strip(), "$dim"))
-        left = name + styled((f"  {header.title}", "$dim"))
+        held = ("  sandbox", "$waiting") if header.sandbox else ("", "")
+        left = name + styled(held, (f"  {header.title}", "$dim"))
         left = left.truncate(max(8, width - right.cell_length - 2), ellipsis=True)
         return left + " " * max(1, width - left.cell_length - right.cell_length) + right
 

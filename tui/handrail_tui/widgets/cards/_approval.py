@@ -59,11 +59,20 @@ class ApprovalCard(Card):
         """What «always this session» would allow, shown before it is taken."""
         if self._offered_at is None or self.event.pattern is None:
             return Content("")
-        return Content.assemble(
+        offer = Content.assemble(
             styled("always this session: ", "bold $waiting"),
             styled(reveal(self.event.pattern), "$foreground"),
             styled("   s again allows all of these", "$dim"),
         )
+        if self.event.covers:
+            offer += Content.assemble(
+                "\n",
+                styled("for example  ", "$faint"),
+                styled(reveal(self.event.covers), "$foreground"),
+                styled("   not  ", "$faint"),
+                styled(reveal(self.event.asks_again), "$foreground"),
+            )
+        return offer
 
     def label(self, binding: Binding) -> str:
         if binding.action == "session" and self._offered_at is not None:
