@@ -18,13 +18,17 @@ class ToolBatchStarted(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolStarted(EventBase):
-    """A tool starts: its arguments were valid, and it was not denied."""
+    """A tool starts: its arguments were valid, and it was not denied.
+
+    `allowed` says why it may run: `reads`, `once`, the mode (`mode edits`), or the pattern of an earlier approval
+    (`pattern git diff *`)."""
 
     call_id: str
     name: str
     type: Literal["tool_started"] = "tool_started"
     title: str = ""
     effect: Literal["read", "edit", "run"] = "read"
+    allowed: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,13 +25,14 @@ class HumanRequested(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanAnswered(EventBase):
-    """What the person said. A secret answer has no text here (rule H3)."""
+    """What the person said. A secret answer has no text here (rule H3). `by` says who: a user and a terminal."""
 
     id: str
     how: Literal["resolved", "answered", "declined", "stopped", "nobody"]
     type: Literal["human_answered"] = "human_answered"
     text: str = ""
     secret: bool = False
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,11 +58,14 @@ class ApprovalRequested(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAnswered(EventBase):
+    """Whether the call may run. `pattern` is what is allowed from now on; `by` says who: a user and a terminal."""
+
     id: str
     how: Literal["once", "session", "deny", "stopped", "nobody"]
     type: Literal["approval_answered"] = "approval_answered"
     text: str = ""
     pattern: str | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

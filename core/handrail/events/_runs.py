@@ -97,7 +97,9 @@ class TurnFinished(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChanged(EventBase):
-    """A person changed something during the run: the model, a bound, recovery on or off, the approval mode."""
+    """A person changed something during the run: the model, a bound, recovery on or off, the approval mode.
+
+    `by` says who changed the approval mode."""
 
     type: Literal["settings_changed"] = "settings_changed"
     model: str | None = None
@@ -109,6 +111,7 @@ class SettingsChanged(EventBase):
     max_cost: float | None = None
     recovery: bool | None = None
     approve: str | None = None
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

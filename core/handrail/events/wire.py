@@ -25,7 +25,7 @@ class Codec:
     @classmethod
     def dumps(cls, event: Event) -> bytes:
         """One event as JSON, without a newline. It has `type` and `at`; docs/events.md lists the keys."""
-        return cls._get().dump_json(event, by_alias=True)  # type: ignore[no-any-return]
+        return cls._get().dump_json(event, by_alias=True, warnings="none")  # type: ignore[no-any-return]
 
     @classmethod
     def loads(cls, line: bytes | str) -> Event:

@@ -17,7 +17,7 @@ from handrail.loop.people import HumanAbsent, People
 from handrail.loop.projection import UNKNOWN
 from handrail.messages import Text, ToolCall, clean, text_of
 from handrail.output.types import InvalidSubmission
-from handrail.tools.approval import why_ask
+from handrail.tools.approval import why_allowed, why_ask
 from handrail.tools.ask_human import NAME as ASK_HUMAN
 from handrail.tools.base import (
     InvalidArguments,
@@ -206,6 +206,7 @@ class ToolBatch:
             return
         why = why_ask(pending.tool.effect, pending.preview, self._toolset.mode, self._ctx.state.patterns)
         if why is None:
+            pending.allowed = why_allowed(pending.tool.effect, pending.preview, self._toolset.mode)
             return
         if changed:
             why = f"{why}; {changed}"
@@ -213,7 +214,9 @@ class ToolBatch:
         if answer.how == "nobody":
             text = f"denied: {why}, and nobody is here to approve it"
             self._finish(pending, ToolResult(text, is_error=True, summary="denied"))
-        elif answer.how == "deny":
+        elif answer.how in ("once", "session"):
+            pending.allowed = "once" if answer.how == "once" else f"pattern {pending.preview.pattern}"
+        else:  # only these two words allow a call (rule H6)
             said = f" They say: {answer.text}" if answer.text.strip() else ""
             self._finish(pending, ToolResult(f"denied by the person.{said}", is_error=True, summary="denied"))
 
@@ -266,6 +269,7 @@ class ToolBatch:
                 name=tool.name,
                 title=pending.preview.title,
                 effect=tool.effect,
+                allowed=pending.allowed,
             )
         )
         if tool.effect != "read":
@@ -280,8 +284,13 @@ class ToolBatch:
             result = ToolResult(str(error), is_error=True)
         except Exception as error:
             result = ToolResult(f"{tool.name} failed: {type(error).__name__}: {error}", is_error=True)
-        if result is not None:
+        if result is None:
+            return
+        try:
             self._finish(pending, result)
+        except ValueError as error:  # such as a picture of a type that no record can hold
+            pending.result = None
+            self._finish(pending, ToolResult(f"{tool.name} failed: its result: {error}", is_error=True))
 
     async def _run_as_shown(
         self, pending: PendingCall, tool: Tool, tool_context: ToolContext

@@ -42,6 +42,7 @@ class PendingCall:
     tool_context: ToolContext | None = None
     began: float | None = None
     task: asyncio.Task[None] | None = None
+    allowed: str = ""  # why it may run, for the record
     open: bool = False  # waits for a person who is not there
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from handrail import events as ev
 from handrail.clock import Clock
@@ -14,8 +14,9 @@ from handrail.loop.projection import Projection
 from handrail.loop.run import Run
 from handrail.loop.state import Queue, RunState
 from handrail.messages import clean
-from handrail.policy import Bounds
+from handrail.policy import Approve, Bounds
 from handrail.providers.base import Provider
+from handrail.session.who import this_person
 
 
 class Commands:
@@ -114,31 +115,64 @@ class Commands:
         """Treat the request under way as broken; recovery decides what follows."""
         self._ctx.interrupts.send("retry")
 
-    def answer(self, id: str, how: AnswerKind, text: str = "", *, secret: bool = False) -> bool:
-        """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question."""
+    def answer(
+        self, id: str, how: AnswerKind, text: str = "", *, secret: bool = False, by: str | None = None
+    ) -> bool:
+        """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question.
+
+        `by` says who answers, for the record; None: the person at this terminal. Raises ValueError for an unknown
+        `how`; the question then stays open (rule H6).
+        """
+        if not _known(how, AnswerKind):
+            raise ValueError(_unknown("a question", how, AnswerKind))
         if not self._answers.is_open(id):
             return False
         text = clean(text)
         self._ctx.emit(
-            ev.HumanAnswered(**self._ctx.stamp(), id=id, how=how, text="" if secret else text, secret=secret)
+            ev.HumanAnswered(
+                **self._ctx.stamp(),
+                id=id,
+                how=how,
+                text="" if secret else text,
+                secret=secret,
+                by=this_person() if by is None else clean(by),
+            )
         )
         self._answers.answer(id, HumanAnswer(how, text, secret))
         if how == "stopped":
             self.stop()
         return True
 
-    def approve(self, id: str, how: ApprovalChoice, text: str = "") -> bool:
-        """Answer an approval (rule H5). False: no such open approval."""
+    def approve(self, id: str, how: ApprovalChoice, text: str = "", *, by: str | None = None) -> bool:
+        """Answer an approval (rule H5). False: no such open approval.
+
+        `by` says who answers, for the record; None: the person at this terminal. Raises ValueError for an unknown
+        `how`; the call is then denied (rule H6).
+        """
+        if not _known(how, ApprovalChoice):
+            words = _unknown("an approval", how, ApprovalChoice)
+            self._answer_approval(id, "deny", words, by)
+            raise ValueError(words)
+        return self._answer_approval(id, how, text, by)
+
+    def _answer_approval(self, id: str, how: ApprovalChoice, text: str, by: str | None) -> bool:
         asked = self._ctx.state.approvals.get(id)
         if asked is None or not self._answers.is_open(id):
             return False
         if how == "session" and asked.pattern is None:
             how = "once"
-        pattern = asked.pattern if how == "session" else None
+        text = clean(text)
         self._ctx.emit(
-            ev.ApprovalAnswered(**self._ctx.stamp(), id=id, how=how, text=clean(text), pattern=pattern)
+            ev.ApprovalAnswered(
+                **self._ctx.stamp(),
+                id=id,
+                how=how,
+                text=text,
+                pattern=asked.pattern if how == "session" else None,
+                by=this_person() if by is None else clean(by),
+            )
         )
-        return self._answers.answer(id, HumanAnswer(how, clean(text)))
+        return self._answers.answer(id, HumanAnswer(how, text))
 
     def set_recovery(self, on: bool) -> None:
         """Switch recovery on or off. Switching it off ends a pause, and no request follows (rule R12)."""
@@ -159,10 +193,12 @@ class Commands:
         model = provider.model
         self._ctx.emit(ev.SettingsChanged(**self._ctx.stamp(), model=model.name, window=model.window))
 
-    def set_approve(self, mode: Literal["ask", "edits", "all"]) -> None:
-        """Change which tool calls need approval (rule H5)."""
+    def set_approve(self, mode: Approve) -> None:
+        """Change which tool calls need approval (rule H5). Raises ValueError for an unknown mode."""
+        if not _known(mode, Approve):
+            raise ValueError(_unknown("the approval mode", mode, Approve))
         self._toolset.mode = mode
-        self._ctx.emit(ev.SettingsChanged(**self._ctx.stamp(), approve=mode))
+        self._ctx.emit(ev.SettingsChanged(**self._ctx.stamp(), approve=mode, by=this_person()))
 
     def raise_bounds(
         self,
@@ -235,6 +271,14 @@ class Commands:
             raise ValueError(
                 f"max_cost: the price of {name} is unknown, so a cost bound cannot be enforced; set its price"
             )
+
+
+def _known(word: object, words: Any) -> bool:
+    return isinstance(word, str) and word in get_args(words)
+
+
+def _unknown(what: str, word: object, words: Any) -> str:
+    return f"{what} cannot be {clean(str(word))[:40]!r}; it can be: {', '.join(get_args(words))}"
 
 
 def _more(value: Any, by: Any) -> Any:

@@ -27,6 +27,7 @@ from typing import Any, Final
 from handrail import events as ev
 from handrail.errors import ConfigError
 from handrail.session.session import Session
+from handrail.session.who import named, this_terminal, user_of
 
 ADDRESS: Final = "control.json"
 SOCKET: Final = "control.sock"
@@ -141,7 +142,8 @@ class Control:
         address = self._address
         if address is None or not isinstance(asked, dict):
             return {"ok": False, "error": "this is not a request"}
-        if not secrets.compare_digest(str(asked.get("token")), address.token):
+        token = str(asked.get("token")).encode("utf-8", "surrogatepass")
+        if not secrets.compare_digest(token, address.token.encode()):
             return {"ok": False, "error": "the token is wrong"}
         return answer(self._session, asked)
 
@@ -182,7 +184,7 @@ def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
     if how not in ("resolved", "answered", "declined"):
         raise Refused(f"a question cannot be answered with {how!r}")
     secret = session.state.questions[id].secret and how == "answered"
-    if not session.answer(id, how, text, secret=secret):
+    if not session.answer(id, how, text, secret=secret, by=_who(asked)):
         raise Refused(f"the question {id} is no longer open")
     return {"id": id}
 
@@ -190,15 +192,22 @@ def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _do_approve(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
     approvals = session.state.approvals
     id = _chosen(approvals, asked, "approval")
-    how = asked.get("how")
-    if how not in ("once", "session", "deny"):
-        raise Refused(f"an approval cannot be answered with {how!r}")
+    how: Any = asked.get("how")
     if how == "session" and approvals[id].pattern is None:
         raise Refused("this call can only be allowed once")
     title = f"{approvals[id].tool} {approvals[id].title}".strip()
-    if not session.approve(id, how, str(asked.get("text") or "")):
+    try:
+        open_still = session.approve(id, how, str(asked.get("text") or ""), by=_who(asked))
+    except ValueError as error:  # an unknown word: the call is denied
+        raise Refused(f"{error}. The call was denied") from None
+    if not open_still:
         raise Refused(f"the approval {id} is no longer open")
     return {"id": id, "title": title}
+
+
+def _who(asked: Mapping[str, Any]) -> str:
+    """Who sent a request. Only this user knows the token; the terminal is what the sender says."""
+    return named(user_of(), str(asked.get("terminal") or "another process")[:80])
 
 
 def _do_stop(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -274,7 +283,8 @@ def call(folder: Path, do: str, **said: Any) -> dict[str, Any]:
     Raises NotReachable when no run listens there, Refused with the run's reason when it refuses.
     """
     address = _read(folder)
-    request = json.dumps({**said, "token": address.token, "do": do}).encode() + b"\n"
+    said = {"terminal": this_terminal(), **said, "token": address.token, "do": do}
+    request = json.dumps(said).encode() + b"\n"
     try:
         with address.connect() as connection, connection.makefile("rb") as answers:
             connection.sendall(request)

@@ -16,7 +16,6 @@ from typing import Any
 from handrail.clock import Clock, to_rfc3339
 from handrail.errors import ConfigError
 from handrail.events import Event, MessageDelta
-from handrail.events.wire import Codec
 from handrail.session.lock import Holder, Lock, LockHeld
 from handrail.session.records import (
     HEADER,
@@ -28,6 +27,7 @@ from handrail.session.records import (
     JournalHeader,
     JournalRecord,
     encode,
+    event_data,
     read_journal,
 )
 
@@ -168,16 +168,19 @@ class Journal:
         return journal
 
     def append(self, event: Event) -> None:
-        """Write one event, whole or not at all. Raises JournalBroken; the call may be repeated."""
-        self._put_event(event.type, event)
+        """Write one event, whole or not at all. Raises JournalBroken; the call may be repeated.
+
+        Raises ValueError for an event that could not be read back; nothing is written then.
+        """
+        self._put(event.type, event_data(event))
 
     def append_record(self, record: JournalRecord) -> None:
-        """Write a record of another journal, its data unchanged. Raises JournalBroken."""
+        """Write the kind and the data of `record`, unchanged. Raises JournalBroken; the call may be repeated."""
         self._put(record.kind, record.data)
 
     def append_piece(self, piece: MessageDelta) -> None:
         """Write a new piece of a streaming reply (rule J3). Raises JournalBroken."""
-        self._put_event(PIECE, piece)
+        self._put(PIECE, event_data(piece))
 
     async def commit(self) -> None:
         """Return when everything appended so far is on disk. Calls that wait together share one sync.
@@ -208,13 +211,6 @@ class Journal:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    def _put_event(self, kind: str, event: Event) -> None:
-        try:
-            data = Codec.dumps(event)
-        except ValueError as error:
-            raise JournalBroken(f"{self.path}: {event.type} cannot be written as JSON: {error}") from error
-        self._put(kind, data)
 
     def _put(self, kind: str, data: bytes) -> None:
         if self._cut:

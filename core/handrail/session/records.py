@@ -119,6 +119,17 @@ def encode(n: int, kind: str, data: bytes) -> bytes:
     return b'{"v":%d,"n":%d,"crc":"%08x","kind":"%s","data":%s}\n' % (VERSION, n, crc, kind.encode(), data)
 
 
+def event_data(event: Event) -> bytes:
+    """An event as the `data` of a record. Raises ValueError for an event that could not be read back."""
+    try:
+        data = Codec.dumps(event)
+        Codec.loads(data)
+    except ValueError as error:
+        words = str(error).splitlines()[0]
+        raise ValueError(f"{event.type} cannot be stored: it could not be read back: {words}") from error
+    return data
+
+
 def decode(line: bytes, offset: int = 0) -> JournalRecord | None:
     """The record in a line without its line end; None when there is none."""
     match = _LINE.fullmatch(line)

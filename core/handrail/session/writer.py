@@ -11,6 +11,7 @@ from collections import deque
 from handrail import events as ev
 from handrail.clock import Clock, Timer
 from handrail.session.journal import Journal, JournalBroken
+from handrail.session.records import JournalRecord, event_data
 
 PIECES_S = 1.0  # how often the pieces of a reply are written
 
@@ -21,22 +22,26 @@ class JournalWriter:
     def __init__(self, journal: Journal, clock: Clock) -> None:
         self.journal = journal
         self._clock = clock
-        self._backlog: deque[ev.Event] = deque()
+        self._backlog: deque[JournalRecord] = deque()
         self._pieces: list[ev.MessageDelta] = []
         self._timer: Timer | None = None
 
     def append(self, event: ev.Event) -> None:
-        """Write one event. Pieces of a reply are collected; live output of tools is not stored."""
+        """Write one event. Pieces of a reply are collected; live output of tools is not stored.
+
+        Raises ValueError for an event that could not be read back (rule H6); it is not stored then.
+        """
         if isinstance(event, ev.MessageDelta):
             self._gather(event)
             return
         if isinstance(event, ev.ToolProgress):
             return
+        record = JournalRecord(0, event.type, event_data(event))
         if isinstance(event, ev.MessageFinished):
             self._drop_pieces()  # the whole reply supersedes them
         elif isinstance(event, ev.RunInterrupted):
             self._write_pieces()
-        self._backlog.append(event)
+        self._backlog.append(record)
         self._write()
 
     async def commit(self) -> str | None:
@@ -61,7 +66,7 @@ class JournalWriter:
     def _write(self) -> str | None:
         while self._backlog:
             try:
-                self.journal.append(self._backlog[0])
+                self.journal.append_record(self._backlog[0])
             except JournalBroken as error:
                 return str(error)
             self._backlog.popleft()

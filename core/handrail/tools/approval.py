@@ -25,3 +25,14 @@ def why_ask(effect: Effect, preview: Preview, mode: Mode, granted: AbstractSet[s
     if effect == "edit":
         return None if mode == "edits" else "it changes files"
     return "it runs a command"
+
+
+def why_allowed(effect: Effect, preview: Preview, mode: Mode) -> str:
+    """Why a call that needs no approval may run, in the words of the record (rule H6)."""
+    if mode == "unasked":
+        return "not asked"
+    if effect == "read" and not preview.outside:
+        return "reads"
+    if not preview.outside and (mode == "all" or (effect, mode) == ("edit", "edits")):
+        return f"mode {mode}"
+    return f"pattern {preview.pattern}"

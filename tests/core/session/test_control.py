@@ -17,6 +17,7 @@ from handrail import events as ev
 from handrail.policy import RecoveryPolicy
 from handrail.session import control
 from handrail.session.control import ADDRESS, SOCKET, Control, NotReachable, Refused
+from handrail.session.who import user_of
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 
@@ -90,6 +91,34 @@ async def test_H5_a_call_is_allowed_or_denied_from_elsewhere(folder: Path, how: 
     assert (finished.outcome, len(tool.started)) == ("completed", ran)
     (answered,) = [e for e in events if isinstance(e, ev.ApprovalAnswered)]
     assert (answered.how, answered.text) == (how, "not on main")
+
+
+async def test_H6_an_unknown_word_from_elsewhere_is_refused_and_denies(folder: Path) -> None:
+    tool = Spy("run_it", effect="run")
+
+    def act(event: ev.Event) -> None:
+        with pytest.raises(Refused, match=r"once, session, deny\. The call was denied"):
+            control.call(folder, "approve", how="denied")
+
+    _, _, events = await play(
+        folder, [says("", call("run_it")), says("Done.")], act, tools=[tool], approve="ask"
+    )
+    (answered,) = [e for e in events if isinstance(e, ev.ApprovalAnswered)]
+    assert (answered.how, tool.started) == ("deny", [])
+    assert answered.by.startswith(user_of() + ", ")
+
+
+async def test_J5_a_token_that_is_not_ascii_is_refused(folder: Path) -> None:
+    seen: list[Any] = []
+
+    def act(event: ev.Event) -> None:
+        with control._read(folder).connect() as stranger:
+            stranger.sendall('{"token": "é\\ud800", "do": "stop"}\n'.encode())
+            seen.append(json.loads(stranger.recv(1_000)))
+        control.call(folder, "answer", how="resolved")
+
+    await play(folder, [QUESTION, says("Done.")], act)
+    assert seen == [{"ok": False, "error": "the token is wrong"}]
 
 
 async def test_L9_a_run_is_stopped_from_elsewhere(folder: Path) -> None:

@@ -13,6 +13,7 @@ from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.policy import Bounds, RecoveryPolicy
 from handrail.session.journal import Journal, JournalBroken
+from handrail.session.records import JournalRecord, read_journal
 from handrail.session.writer import JournalWriter
 
 LIMIT = fails("You have hit your usage limit. Try again in 42 min.", 429)
@@ -184,14 +185,14 @@ async def test_J6_a_real_journal_on_a_full_disk_loses_nothing(
     clock = VirtualClock()
     journal = Journal.create(tmp_path / "s" / "journal.jsonl", session="s", meta={}, clock=clock)
     keeper = JournalWriter(journal, clock)
-    plain, full = journal.append, [True]
+    plain, full = journal.append_record, [True]
 
-    def append(event: ev.Event) -> None:
+    def append(record: JournalRecord) -> None:
         if full[0]:
             raise JournalBroken("no space left on device")
-        plain(event)
+        plain(record)
 
-    monkeypatch.setattr(journal, "append", append)
+    monkeypatch.setattr(journal, "append_record", append)
     clock_started = clock.now()
     session, _, events = make([says("Done.", takes_s=3)], clock=clock, record=keeper)
     session.listen(
@@ -201,8 +202,6 @@ async def test_J6_a_real_journal_on_a_full_disk_loses_nothing(
     )
     await session.run("Go.")
     keeper.close()
-    from handrail.session.records import read_journal
-
     kept = list(read_journal(journal.path).events())
     assert kept == [e for e in events if not isinstance(e, ev.MessageDelta)], "all of it, in its order"
     assert clock.now() - clock_started >= 30

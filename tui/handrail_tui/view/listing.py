@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
 from handrail.clock import to_rfc3339
+from handrail.session.audit import AuditEntry
 from handrail.session.summary import SessionSummary
 from handrail.toml import short_path
 from handrail_tui.view import wording
@@ -84,6 +86,28 @@ def resume_command(id: str, outcome: str | None) -> str:
             return f"handrail resume {id} --max-turns +10"
         case _:
             return f"handrail resume {id}"
+
+
+def audit_line(entry: AuditEntry, now: float) -> str:
+    """One line of the audit: when, what was said, for which call, by whom, by which pattern."""
+    call = one_line(join([entry.tool, entry.title], " "), 200)
+    match entry.what:
+        case "approval":
+            words = f"{wording.approval(entry.how)}: {call}"
+        case "question":
+            words = f"{wording.answer(entry.how)}: {call}"
+        case "mode":
+            words = f"approvals: {one_line(entry.how, 40)}"
+        case _:
+            words = f"ran: {call}, {one_line(entry.how, 200)}"
+    pattern = f"pattern {one_line(entry.pattern, 200)}" if entry.pattern else ""
+    said = one_line(entry.text, 200) if entry.what == "approval" else ""
+    return join([local_time(entry.at, now), join([words, pattern, one_line(entry.by, 80), said], ", ")])
+
+
+def audit_json(entry: AuditEntry) -> dict[str, Any]:
+    """One line of the audit for scripts."""
+    return {**asdict(entry), "at": to_rfc3339(entry.at)}
 
 
 def to_json(summary: SessionSummary) -> dict[str, Any]:
