@@ -110,13 +110,13 @@ class Recovery:
         model, usage = self._config.provider.model, message.usage
         broke = message.stop_reason == "error"
         failure = message.failure or Failure("the provider gave no reason", model.provider) if broke else None
-        verdict = classify(failure, now=self._ctx.clock.now()) if failure else None
+        found = classify(failure, now=self._ctx.clock.now()) if failure else None
         readable = checkpoints.readable(message)
         return Facts(
             stop_reason=message.stop_reason,
             blank=not message.text.strip(),
             calls=len(message.calls),
-            verdict=verdict,
+            classification=found,
             failure=failure,
             tail=ends and not self._step and not self._ctx.state.queue.steering,
             paused=message.stop_detail == "pause_turn",
@@ -221,8 +221,8 @@ def _evidence(facts: Facts) -> dict[str, Any]:
     for name in ("context", "output", "cap", "window"):
         if getattr(facts, name) is not None:
             shown[name] = getattr(facts, name)
-    if facts.verdict is not None:
-        shown["classified"] = facts.verdict.why
+    if facts.classification is not None:
+        shown["classified"] = facts.classification.why
         if facts.guidance is not None:
             shown["guidance"] = facts.guidance.source
     if facts.failure is not None and facts.failure.status is not None:

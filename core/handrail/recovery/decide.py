@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 
 from handrail import events
 from handrail.events import Ledger
-from handrail.messages import Failure, StopReason
+from handrail.messages import Failure, FailureClass, StopReason
 from handrail.policy import RecoveryPolicy
-from handrail.recovery.classify import FailureClass, Verdict
-from handrail.recovery.retry_after import Guidance
+from handrail.recovery._retry_after import Guidance
+from handrail.recovery.classify import Classification
 
 
 def fresh() -> Ledger:
@@ -100,7 +100,7 @@ class Facts:
     stop_reason: StopReason
     blank: bool = False
     calls: int = 0
-    verdict: Verdict | None = None
+    classification: Classification | None = None
     failure: Failure | None = None
     tail: bool = False
     paused: bool = False
@@ -124,11 +124,11 @@ class Facts:
 
     @property
     def class_(self) -> FailureClass | None:
-        return self.verdict.class_ if self.verdict else None
+        return self.classification.class_ if self.classification else None
 
     @property
     def guidance(self) -> Guidance | None:
-        return self.verdict.guidance if self.verdict else None
+        return self.classification.guidance if self.classification else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def decide(
     if facts.stop_reason == "refusal":
         return _finish(case, "content_filter", "the model refused")
     if facts.class_ in PERMANENT:
-        return _finish(case, facts.class_, facts.verdict.why if facts.verdict else "")
+        return _finish(case, facts.class_, facts.classification.why if facts.classification else "")
     if facts.class_ == "context_overflow" or _cut_by_window(facts, policy):
         return _overflow(case)
     if facts.stop_reason == "length" or facts.class_ == "output_truncated":
@@ -212,7 +212,7 @@ def _cut_by_window(facts: Facts, policy: RecoveryPolicy) -> bool:
 
 
 def _overflow(case: _Case) -> Decision:
-    why = case.facts.verdict.why if case.facts.verdict else "the window is full"
+    why = case.facts.classification.why if case.facts.classification else "the window is full"
     if not case.on or not case.policy.compaction:
         return _finish(case, "context_overflow", why)
     if case.ledger.compactions >= 1 or case.ledger.unbroken >= case.policy.hard_cap:
@@ -242,8 +242,8 @@ def _truncated(case: _Case) -> Decision | None:
 
 
 def _limited(case: _Case) -> Decision:
-    verdict, policy, ledger, now = case.facts.verdict, case.policy, case.ledger, case.now
-    why = verdict.why if verdict else ""
+    failure, policy, ledger, now = case.facts.classification, case.policy, case.ledger, case.now
+    why = failure.why if failure else ""
     guidance = case.facts.guidance
     if not case.on:
         return _finish(case, "usage_limit", why, reason="usage-limit")
@@ -299,7 +299,7 @@ def _wait(
 
 def _transient(case: _Case) -> Decision:
     policy, ledger, guidance = case.policy, case.ledger, case.facts.guidance
-    why = case.facts.verdict.why if case.facts.verdict else ""
+    why = case.facts.classification.why if case.facts.classification else ""
     if not case.on:
         return _finish(case, "transient", why)
     hint = guidance.wait_s if guidance else 0.0
@@ -320,7 +320,7 @@ def _transient(case: _Case) -> Decision:
 
 
 def _empty(case: _Case) -> Decision:
-    why = case.facts.verdict.why if case.facts.verdict else "the reply is empty"
+    why = case.facts.classification.why if case.facts.classification else "the reply is empty"
     if not case.on:
         return _finish(case, "empty", why)
     return _resume(case, "empty", why, 0.0)

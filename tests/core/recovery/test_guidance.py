@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from handrail.messages import Failure
+from handrail.recovery._retry_after import Guidance
 from handrail.recovery.classify import classify
-from handrail.recovery.retry_after import Guidance
 
 NOW = datetime(2026, 7, 14, 10, tzinfo=UTC).timestamp()
 STAMP = int(NOW)

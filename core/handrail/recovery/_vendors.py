@@ -7,21 +7,9 @@ little that words come first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-FailureClass: TypeAlias = Literal[
-    "transient",
-    "usage_limit",
-    "auth",
-    "billing",
-    "content_filter",
-    "context_overflow",
-    "output_truncated",
-    "invalid_request",
-    "empty",
-    "cancelled",
-    "unknown",
-]
+from handrail.messages import FailureClass
 
 PRECEDENCE: Final[tuple[FailureClass, ...]] = (
     "context_overflow",

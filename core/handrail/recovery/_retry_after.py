@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 
-from handrail.recovery.parse import Evidence
-from handrail.recovery.vendors import IN_BEIJING, name_set
+from handrail.recovery._parse import Evidence
+from handrail.recovery._vendors import IN_BEIJING, name_set
 from handrail.recovery.wallclock import (
     LONGEST_S,
     SHANGHAI,
