@@ -45,6 +45,15 @@ _TOKEN_LIMIT: Final = re.compile(r"tokens? limit (?:was |is |has been )?(?:reach
 _GOOGLE_QUOTA: Final = re.compile(
     r"exceeded your current quota|quota exceeded|exhausted your (?:capacity|quota)"
 )
+_FREE_THINGS: Final = (
+    r"free (?:daily |weekly |monthly |model |plan |tier |api |chat )?"
+    r"(?:usage|requests?|messages?|prompts?|generations?)"
+)
+_FREE_USAGE: Final = re.compile(
+    rf"\b{_FREE_THINGS} (?:limits? |allowance )?(?:(?:is|are|was|were|has been|have been) )?"
+    r"(?:exceeded|exhausted|reached|used up|over\b|hit)"
+    rf"|\b(?:used up|used all|exceeded|exhausted|hit|reached|out of)(?: (?:of|your|the|all)){{0,3}} {_FREE_THINGS}\b"
+)
 _GOOGLE_MARKS: Final = ("generativelanguage.", "aiplatform.", "ai.google.dev", "retry_delay {")
 _WINDOW_USED: Final = re.compile(r"x-[a-z0-9-]{1,40}-(?:primary|secondary)-used-percent")
 _WINDOW_LEFT: Final = re.compile(r".{0,30}-remaining-.{0,20}(?:day|hour|week|month)")
@@ -135,6 +144,12 @@ def _dashscope_quota(failure: Failure, evidence: Evidence) -> Ruling | None:
     return None
 
 
+def _free_usage(failure: Failure, evidence: Evidence) -> Ruling | None:
+    """Free usage comes back, whatever is offered for sale beside it; free credits and trials do not (rule U6)."""
+    found = _FREE_USAGE.search(evidence.words)
+    return None if found is None else Ruling("usage_limit", f"“{found.group()}”: free usage comes back")
+
+
 def _numbered(failure: Failure, evidence: Evidence) -> Ruling | None:
     """A vendor's numbered code. Four digits from nobody named are Z.ai's: nobody else sends them as `code`."""
     if _patterns.WORDS["context_overflow"].search(evidence.words):
@@ -184,6 +199,7 @@ _RULES: tuple[Callable[[Failure, Evidence], Ruling | None], ...] = (
     _long_string,
     _google_quota,
     _dashscope_quota,
+    _free_usage,
     _numbered,
     _windows,
     _token_limit,

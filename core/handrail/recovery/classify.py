@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from handrail.messages import FAILURE_WORDS, Failure, FailureClass
-from handrail.recovery import _patterns, _vendors
+from handrail.recovery import _counts, _patterns, _vendors
 from handrail.recovery._advice import advise
 from handrail.recovery._ambiguous import Ruling, by_vendor, is_short_limit
 from handrail.recovery._parse import HEAD, Evidence, examine
@@ -58,6 +58,8 @@ def by_retry_header(failure: Failure, evidence: Evidence) -> Ruling | None:
 LONG_HINT_S = 3600.0
 """Without words that tell, a hint beyond this is a usage limit and no throttle (rule K4)."""
 
+_REFUSED = frozenset({401, 402, 403, 407})
+"""Statuses that say more than words of the wire, courtesies and names of gateways."""
 _PLAIN_REFUSALS = frozenset({400, 404, 405, 406, 410, 411, 414, 415, 422, 431})
 _HOLLOW = re.compile(r'"(?:choices|candidates|content|output)"\s{0,9}:\s{0,9}(?:\[\s{0,9}\]|""|null)')
 _WAITED_FOR = ("transient", "usage_limit")
@@ -137,6 +139,11 @@ def _by_words(failure: Failure, evidence: Evidence) -> Ruling | None:
         finding = _words_of(class_, evidence)
         if finding is not None:
             return finding
+    if evidence.status in _REFUSED:
+        return None
+    courtesy = _patterns.COURTESY.search(evidence.words)
+    if courtesy is not None:
+        return Ruling("transient", _said(courtesy.group(), FAILURE_WORDS["transient"]))
     wire = _patterns.WIRE.search(evidence.words)
     if wire is not None and evidence.status not in _PLAIN_REFUSALS:
         return Ruling("transient", _said(wire.group(), "a fault on the way"))
@@ -146,6 +153,8 @@ def _by_words(failure: Failure, evidence: Evidence) -> Ruling | None:
 def _words_of(class_: FailureClass, evidence: Evidence) -> Ruling | None:
     if class_ == "context_overflow":
         return _overflow_words(evidence)
+    if class_ == "invalid_request" and (asked := _output_request(evidence)) is not None:
+        return asked
     if class_ == "usage_limit" and is_short_limit(evidence):
         return None
     if class_ == "empty" and (evidence.status or 200) >= 400:
@@ -157,18 +166,42 @@ def _words_of(class_: FailureClass, evidence: Evidence) -> Ruling | None:
 
 
 def _overflow_words(evidence: Evidence) -> Ruling | None:
-    """Overflow wording, but not that of a throttle: «too many tokens, please wait» is none."""
-    found = _patterns.WORDS["context_overflow"].search(evidence.words)
-    if found is None or _patterns.THROTTLE.search(evidence.words) is not None:
+    """Overflow wording, or two token counts that say it, but not those of a throttle."""
+    if _patterns.THROTTLE.search(evidence.words) is not None:
         return None
-    return Ruling("context_overflow", _said(found.group(), FAILURE_WORDS["context_overflow"]))
+    overflow = FAILURE_WORDS["context_overflow"]
+    if (found := _patterns.WORDS["context_overflow"].search(evidence.words)) is not None:
+        return Ruling("context_overflow", _said(found.group(), overflow))
+    if (negative := _counts.used_up(evidence.words)) is not None:
+        return Ruling("context_overflow", f"“{negative}”: the input leaves less than nothing of the window")
+    excess = _excess(evidence) or _counts.excess_in_fields(evidence.fields)
+    paid = evidence.status == 402 or _patterns.WORDS["billing"].search(evidence.words) is not None
+    if (
+        excess is None or excess.of != "input" or paid
+    ):  # a limit of an unpaid account is about money (rule U6)
+        return None
+    return Ruling("context_overflow", f"{excess.count:g} tokens where {excess.limit:g} fit: {overflow}")
+
+
+def _excess(evidence: Evidence) -> _counts.Excess | None:
+    return _counts.excess(evidence.words, strict=evidence.status == 429)
+
+
+def _output_request(evidence: Evidence) -> Ruling | None:
+    """A larger output cap than the model has: shortening the input does not help."""
+    excess = _excess(evidence)
+    if excess is None or excess.of != "output" or _patterns.CAP_REACHED.search(evidence.words):
+        return None
+    return Ruling(
+        "invalid_request", f"asks for {excess.count:g} tokens of output where {excess.limit:g} are allowed"
+    )
 
 
 def _by_weak_name(failure: Failure, evidence: Evidence) -> Ruling | None:
     named: dict[FailureClass, str] = {}
     for name, written in (*evidence.codes.items(), *evidence.tokens.items()):
         class_ = _vendors.WEAK.get(name)
-        if class_ is not None:
+        if class_ is not None and not (name in _vendors.OF_THE_WAY and evidence.status in _REFUSED):
             named.setdefault(class_, f"no words tell, and {written} says {class_}")
     return _first(named, telling=False)
 
