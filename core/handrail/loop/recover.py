@@ -110,7 +110,8 @@ class Recovery:
         model, usage = self._config.provider.model, message.usage
         broke = message.stop_reason == "error"
         failure = message.failure or Failure("the provider gave no reason", model.provider) if broke else None
-        found = classify(failure, now=self._ctx.clock.now()) if failure else None
+        now, waited_for = self._ctx.clock.now(), self._ctx.state.ledger.waited_for
+        found = classify(failure, now=now, waited_for=waited_for) if failure else None
         readable = checkpoints.readable(message)
         return Facts(
             stop_reason=message.stop_reason,
@@ -161,6 +162,7 @@ class Recovery:
                 delay_s=decision.delay_s or None,
                 until=decision.until,
                 why=decision.why,
+                advice=decision.advice,
                 number=decision.number,
                 limit=decision.limit,
                 omits=decision.omits,
@@ -198,13 +200,14 @@ class Recovery:
         error = facts.failure.text[:2000] if facts.failure else decision.why
         until = decision.guidance.at if decision.guidance else None
         class_ = decision.class_
+        advice = decision.advice
         if class_ == "cancelled":
             return RunEnd("cancelled", class_, error)
         if class_ == "usage_limit":
-            return RunEnd("usage-limit", class_, error, until=until)
+            return RunEnd("usage-limit", class_, error, advice, until=until)
         if class_ == "empty" and self._step:
-            return RunEnd("no-submit", class_, error)
-        return RunEnd("provider", class_, error, until=until)
+            return RunEnd("no-submit", class_, error, advice)
+        return RunEnd("provider", class_, error, advice, until=until)
 
 
 _LIMITS = {

@@ -8,7 +8,7 @@ from typing import Final
 
 from handrail.messages import FailureClass
 
-_BY_CLASS: Final[Mapping[FailureClass, str]] = {
+_BY_CLASS: Final[Mapping[str, str]] = {
     "auth": "Check the key, or sign in again; `handrail doctor` says which key is used.",
     "billing": "Add credits, raise the spend cap or change the plan with the provider, or take another model.",
     "content_filter": "Reword the request or leave out what the provider objects to, or take another model.",
@@ -61,7 +61,7 @@ _CLOSER: Final[tuple[tuple[FailureClass, re.Pattern[str], str], ...]] = (
 )
 
 
-def advise(class_: FailureClass, words: str) -> str:
+def advise(class_: str, words: str) -> str:
     """One or two sentences for a permanent class, "" for one that recovery handles. `words` are lower case."""
     closer = (advice for c, pattern, advice in _CLOSER if c == class_ and pattern.search(words))
     return next(closer, _BY_CLASS.get(class_, ""))

@@ -21,8 +21,10 @@ from handrail.messages import FAILURE_WORDS, Failure, FailureClass
 from handrail.recovery import _counts, _patterns, _vendors
 from handrail.recovery._advice import advise
 from handrail.recovery._ambiguous import Ruling, by_vendor, is_short_limit
+from handrail.recovery._cues import in_words
+from handrail.recovery._guidance import Guidance, When, latest
 from handrail.recovery._parse import HEAD, Evidence, examine
-from handrail.recovery._retry_after import Guidance, find_moments, latest
+from handrail.recovery._retry_after import in_fields, in_headers
 
 
 def cancelled(failure: Failure, evidence: Evidence) -> Ruling | None:
@@ -79,16 +81,21 @@ class Classification:
     advice: str
 
 
-def classify(failure: Failure, *, now: float, local_zone: tzinfo | None = None) -> Classification:
+def classify(
+    failure: Failure, *, now: float, local_zone: tzinfo | None = None, waited_for: float | None = None
+) -> Classification:
     """The class of `failure`, why, and when to ask again. Total: any text, headers and status give a verdict.
 
     `now` is in seconds since the epoch; `local_zone` is the zone of clock times without one (None: the machine's).
+    `waited_for` is the moment that the last wait was for: named again, it is the same one (rule U1).
     """
     evidence = examine(failure)
     finding = _find(failure, evidence)
     guidance = None
     if finding.class_ in _WAITED_FOR:
-        moments = find_moments(evidence, now=now, local=local_zone)
+        since = now if waited_for is None else min(now, waited_for)
+        when = When(now, since, local_zone)
+        moments = [*in_headers(evidence, when), *in_fields(evidence, when), *in_words(evidence, when)]
         guidance = latest(moments, now=now, limited=_was_limited(finding, evidence))
     if finding.class_ == "transient" and not finding.telling and guidance and guidance.wait_s > LONG_HINT_S:
         finding = Ruling("usage_limit", f"{guidance.source}: more than an hour away, which is no throttle")

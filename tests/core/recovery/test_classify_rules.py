@@ -299,7 +299,7 @@ def test_K2_any_failure_has_a_verdict(
     assert verdict.why
     if verdict.guidance is not None:
         assert verdict.guidance.wait_s >= 0
-        assert verdict.guidance.at >= now
+        assert verdict.guidance.at >= now - 120
         assert verdict.class_ in ("transient", "usage_limit")
 
 

@@ -39,7 +39,7 @@ class _ZoneParam(click.ParamType[tzinfo]):
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tzinfo:
-        from handrail.recovery.wallclock import zone_named
+        from handrail.recovery.zones import zone_named
 
         zone = value if isinstance(value, tzinfo) else zone_named(str(value))
         if zone is None:
@@ -121,8 +121,9 @@ def classify(
 def _report(
     failure: Failure, verdict: Classification, now: float, zone: tzinfo | None
 ) -> Iterator[tuple[str, str]]:
+    from handrail.events import Ledger
     from handrail.policy import RecoveryPolicy
-    from handrail.recovery.decide import Facts, decide, fresh
+    from handrail.recovery.decide import Facts, decide
     from handrail_tui.view.text import about, full_time, one_line
 
     yield "class", verdict.class_
@@ -135,7 +136,7 @@ def _report(
     elif verdict.class_ in ("transient", "usage_limit"):
         yield "guidance", "none: the provider gives no time"
     policy = RecoveryPolicy()
-    decision = decide(Facts("error", classification=verdict, failure=failure), fresh(), policy, now)
+    decision = decide(Facts("error", classification=verdict, failure=failure), Ledger(), policy, now)
     yield "recovery", _plan(decision, policy, zone)
     if verdict.advice:
         yield "advice", verdict.advice
