@@ -8,11 +8,40 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 StopReason: TypeAlias = Literal["stop", "tool_use", "length", "refusal", "error", "aborted"]
 Phase: TypeAlias = Literal["connect", "response", "stream"]
 Origin: TypeAlias = Literal["person", "checkpoint", "summary", "note"]
+FailureClass: TypeAlias = Literal[
+    "transient",
+    "usage_limit",
+    "auth",
+    "billing",
+    "content_filter",
+    "context_overflow",
+    "output_truncated",
+    "invalid_request",
+    "empty",
+    "cancelled",
+    "unknown",
+]
+"""What a failed model call is (rule K2)."""
+
+FAILURE_WORDS: Final[Mapping[str, str]] = {
+    "transient": "connection or server error",
+    "usage_limit": "usage limit reached",
+    "auth": "the provider refused the key",
+    "billing": "the account cannot pay",
+    "content_filter": "blocked by the provider's filter",
+    "context_overflow": "the context window is full",
+    "output_truncated": "the reply was cut off",
+    "invalid_request": "the provider refused the request",
+    "empty": "the reply was empty",
+    "cancelled": "cancelled",
+    "unknown": "unknown reason",
+}
+"""The classes in words for a person."""
 
 
 @dataclass(frozen=True, slots=True)

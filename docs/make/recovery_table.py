@@ -26,7 +26,7 @@ def failed(text: str, status: int | None = None, **headers: str) -> Facts:
     """The facts of a request that failed in these words."""
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     failure = Failure(text, "openai", "response", status, names)
-    return Facts("error", blank=True, verdict=classify(failure, now=NOW), failure=failure)
+    return Facts("error", blank=True, classification=classify(failure, now=NOW), failure=failure)
 
 
 OVERLOADED: Final = failed("The server is overloaded.", 503)

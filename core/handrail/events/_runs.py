@@ -125,12 +125,14 @@ class Notice(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFinished(EventBase):
-    """The end of a run. Fields that do not apply are null. `class` is that of the last failure."""
+    """The end of a run. Fields that do not apply are null. `class` is that of the last failure, `advice` what a
+    person can do about it (rule R15)."""
 
     outcome: Outcome
     type: Literal["run_finished"] = "run_finished"
     class_: Annotated[str | None, Field(alias="class")] = None
     error: str | None = None
+    advice: str = ""
     bound: str | None = None
     until: Moment | None = None
     question: HumanRequested | None = None

@@ -82,9 +82,10 @@ class CallInfo:
 class Ledger:
     """What recovery has spent in this user request (rule R11).
 
-    `retries`, `polls` and `unbroken` (requests of recovery) belong to one unbroken failure, as does `limited_since`,
-    the moment of its first usage limit; a good reply clears them. `tail` says that the one question after a terminating
-    batch was asked (rule R6).
+    `retries`, `polls` and `unbroken` (requests of recovery) belong to one unbroken failure, as do `limited_since`, the
+    moment of its first usage limit, `waited_for`, the moment that the last guided wait was for, and `waits_for_it`, how
+    many waits were for it. A good reply clears them. `tail` says that the one question after a terminating batch was
+    asked (rule R6).
     """
 
     continues: int = 0
@@ -95,4 +96,6 @@ class Ledger:
     compactions: int = 0
     unbroken: int = 0
     limited_since: Moment | None = None
+    waited_for: Moment | None = None
+    waits_for_it: int = 0
     tail: bool = False

@@ -333,6 +333,7 @@ class RunEnd:
     outcome: ev.Outcome
     class_: str | None = None
     error: str | None = None
+    advice: str = ""
     bound: str | None = None
     until: float | None = None
     question: ev.HumanRequested | None = None

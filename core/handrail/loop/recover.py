@@ -115,13 +115,14 @@ class Recovery:
         model, usage = self._config.provider.model, message.usage
         broke = message.stop_reason == "error"
         failure = message.failure or Failure("the provider gave no reason", model.provider) if broke else None
-        verdict = classify(failure, now=self._ctx.clock.now()) if failure else None
+        now, waited_for = self._ctx.clock.now(), self._ctx.state.ledger.waited_for
+        found = classify(failure, now=now, waited_for=waited_for) if failure else None
         readable = checkpoints.readable(message)
         return Facts(
             stop_reason=message.stop_reason,
             blank=not message.text.strip(),
             calls=len(message.calls),
-            verdict=verdict,
+            classification=found,
             failure=failure,
             tail=ends and not self._step and not self._ctx.state.queue.steering,
             paused=message.stop_detail == "pause_turn",
@@ -166,6 +167,7 @@ class Recovery:
                 delay_s=decision.delay_s or None,
                 until=decision.until,
                 why=decision.why,
+                advice=decision.advice,
                 number=decision.number,
                 limit=decision.limit,
                 omits=decision.omits,
@@ -203,13 +205,14 @@ class Recovery:
         error = facts.failure.text[:2000] if facts.failure else decision.why
         until = decision.guidance.at if decision.guidance else None
         class_ = decision.class_
+        advice = decision.advice
         if class_ == "cancelled":
             return RunEnd("cancelled", class_, error)
         if class_ == "usage_limit":
-            return RunEnd("usage-limit", class_, error, until=until)
+            return RunEnd("usage-limit", class_, error, advice, until=until)
         if class_ == "empty" and self._step:
-            return RunEnd("no-submit", class_, error)
-        return RunEnd("provider", class_, error, until=until)
+            return RunEnd("no-submit", class_, error, advice)
+        return RunEnd("provider", class_, error, advice, until=until)
 
 
 _LIMITS = {
@@ -226,8 +229,8 @@ def _evidence(facts: Facts) -> dict[str, Any]:
     for name in ("context", "output", "cap", "window"):
         if getattr(facts, name) is not None:
             shown[name] = getattr(facts, name)
-    if facts.verdict is not None:
-        shown["classified"] = facts.verdict.why
+    if facts.classification is not None:
+        shown["classified"] = facts.classification.why
         if facts.guidance is not None:
             shown["guidance"] = facts.guidance.source
     if facts.failure is not None and facts.failure.status is not None:

@@ -13,7 +13,7 @@ from handrail import events as ev
 from handrail.events.fold import handlers
 from handrail.messages import AssistantMessage, Usage
 from handrail.policy import Bounds
-from handrail.recovery import decide as ledgers
+from handrail.recovery import ledger as ledgers
 
 
 class RunState:
@@ -39,7 +39,7 @@ class RunState:
         self.cost: float | None = 0.0
         self.submitted: ev.Submission | None = None
         self.judged: dict[str, ev.Submission] = {}
-        self.ledger = ledgers.fresh()
+        self.ledger = ev.Ledger()
         self.pending: ev.Ledger | None = None
         self.wait: ev.WaitStarted | None = None
         self.must_compact = False
@@ -175,7 +175,7 @@ class RunState:
         self.settled = True
         self.queue = self.queue.without(event.id)
         if event.kind == "follow_up":
-            self.ledger = ledgers.fresh()
+            self.ledger = ev.Ledger()
             self.pending = None
         else:
             self.ledger = ledgers.after_user_message(self.ledger)

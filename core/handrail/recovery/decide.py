@@ -6,86 +6,19 @@ there is nothing to recover: the loop's own rules go on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from handrail import events
 from handrail.events import Ledger
-from handrail.messages import Failure, StopReason
+from handrail.messages import Failure, FailureClass, StopReason
 from handrail.policy import RecoveryPolicy
-from handrail.recovery.classify import FailureClass, Verdict
-from handrail.recovery.retry_after import Guidance
-
-
-def fresh() -> Ledger:
-    """The ledger of a new user request."""
-    return Ledger()
-
-
-def after_good_reply(ledger: Ledger) -> Ledger:
-    """A good reply ends an unbroken failure: retries, polls and the hard cap begin anew (rule R4)."""
-    return replace(ledger, retries=0, polls=0, unbroken=0, limited_since=None)
-
-
-def after_user_message(ledger: Ledger) -> Ledger:
-    """A message of the person allows one more compaction (rule R14)."""
-    return replace(ledger, compactions=0)
-
-
-def spend_continue(ledger: Ledger) -> Ledger:
-    return replace(ledger, continues=ledger.continues + 1, unbroken=ledger.unbroken + 1)
-
-
-def spend_retry(ledger: Ledger) -> Ledger:
-    return replace(ledger, retries=ledger.retries + 1, unbroken=ledger.unbroken + 1)
-
-
-def spend_resume(ledger: Ledger) -> Ledger:
-    return replace(ledger, resumes=ledger.resumes + 1, unbroken=ledger.unbroken + 1)
-
-
-def spend_guided_wait(ledger: Ledger, *, limit: bool, now: float) -> Ledger:
-    """A wait till a moment that the provider named. Those for a usage limit are outside the hard cap (rule R11)."""
-    if limit:
-        since = ledger.limited_since if ledger.limited_since is not None else now
-        return replace(ledger, guided_waits=ledger.guided_waits + 1, limited_since=since)
-    return replace(ledger, guided_waits=ledger.guided_waits + 1, unbroken=ledger.unbroken + 1)
-
-
-def spend_poll(ledger: Ledger, *, now: float) -> Ledger:
-    since = ledger.limited_since if ledger.limited_since is not None else now
-    return replace(ledger, polls=ledger.polls + 1, limited_since=since)
-
-
-def spend_compaction(ledger: Ledger) -> Ledger:
-    return replace(ledger, compactions=ledger.compactions + 1, unbroken=ledger.unbroken + 1)
-
-
-def may_continue(ledger: Ledger, policy: RecoveryPolicy) -> bool:
-    """Whether the shared allowance of continues and resumes and the hard cap leave room."""
-    spent = ledger.continues + ledger.resumes
-    room = policy.max_resumes == "unlimited" or spent < policy.max_resumes
-    return room and ledger.unbroken < policy.hard_cap
-
-
-def may_resume(ledger: Ledger, policy: RecoveryPolicy) -> bool:
-    return may_continue(ledger, policy) and ledger.resumes < policy.stream_retries
-
-
-def may_retry(ledger: Ledger, policy: RecoveryPolicy) -> bool:
-    return ledger.retries < policy.retries and ledger.unbroken < policy.hard_cap
-
-
-def spend_tail(ledger: Ledger) -> Ledger:
-    """The one question after a terminating batch: a continue, but no failure (rule R6)."""
-    return replace(ledger, continues=ledger.continues + 1, tail=True)
-
-
-def without_tail(ledger: Ledger) -> Ledger:
-    """A reply without a terminating batch: the next tail may be asked about again (rule R6)."""
-    return replace(ledger, tail=False) if ledger.tail else ledger
-
+from handrail.recovery import ledger as ledgers
+from handrail.recovery._advice import advise
+from handrail.recovery._guidance import MARGINS_S, Guidance
+from handrail.recovery.classify import Classification
 
 PERMANENT: frozenset[str] = frozenset({"auth", "billing", "content_filter", "invalid_request", "unknown"})
+AGAIN_S = 30.0  # the first further wait for a moment that was waited for (rule U1)
 FULL = 0.9  # a window filled this far is full (rule R3)
 
 
@@ -100,7 +33,7 @@ class Facts:
     stop_reason: StopReason
     blank: bool = False
     calls: int = 0
-    verdict: Verdict | None = None
+    classification: Classification | None = None
     failure: Failure | None = None
     tail: bool = False
     paused: bool = False
@@ -124,16 +57,17 @@ class Facts:
 
     @property
     def class_(self) -> FailureClass | None:
-        return self.verdict.class_ if self.verdict else None
+        return self.classification.class_ if self.classification else None
 
     @property
     def guidance(self) -> Guidance | None:
-        return self.verdict.guidance if self.verdict else None
+        return self.classification.guidance if self.classification else None
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do, why, and what it costs. `after` is the ledger once the request is made (rule R11)."""
+    """What to do, why, and what it costs. `after` is the ledger once the request is made (rule R11), `advice` what a
+    person can do about a permanent failure (rule R15)."""
 
     kind: events.DecisionKind
     reason: events.Reason
@@ -148,6 +82,7 @@ class Decision:
     spent: str | None = None
     guidance: Guidance | None = None
     poll: int | None = None
+    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +109,7 @@ def decide(
     if facts.stop_reason == "refusal":
         return _finish(case, "content_filter", "the model refused")
     if facts.class_ in PERMANENT:
-        return _finish(case, facts.class_, facts.verdict.why if facts.verdict else "")
+        return _finish(case, facts.class_, facts.classification.why if facts.classification else "")
     if facts.class_ == "context_overflow" or _cut_by_window(facts, policy):
         return _overflow(case)
     if facts.stop_reason == "length" or facts.class_ == "output_truncated":
@@ -195,8 +130,17 @@ def decide(
 def _finish(
     case: _Case, class_: str, why: str, *, reason: str | None = None, spent: str | None = None
 ) -> Decision:
+    found = case.facts.classification
+    advice = found.advice if found is not None and found.class_ == class_ else advise(class_, "")
     return Decision(
-        "finish", reason or class_, why, case.ledger, class_, spent=spent, guidance=case.facts.guidance
+        "finish",
+        reason or class_,
+        why,
+        case.ledger,
+        class_,
+        spent=spent,
+        guidance=case.facts.guidance,
+        advice=advice,
     )
 
 
@@ -212,12 +156,12 @@ def _cut_by_window(facts: Facts, policy: RecoveryPolicy) -> bool:
 
 
 def _overflow(case: _Case) -> Decision:
-    why = case.facts.verdict.why if case.facts.verdict else "the window is full"
+    why = case.facts.classification.why if case.facts.classification else "the window is full"
     if not case.on or not case.policy.compaction:
         return _finish(case, "context_overflow", why)
     if case.ledger.compactions >= 1 or case.ledger.unbroken >= case.policy.hard_cap:
         return _finish(case, "context_overflow", f"{why}; a compaction did not help", spent="compactions")
-    after = spend_compaction(case.ledger)
+    after = ledgers.spend_compaction(case.ledger)
     return Decision("compact", "overflow", why, after, "context_overflow", number=1, limit=1)
 
 
@@ -233,38 +177,48 @@ def _truncated(case: _Case) -> Decision | None:
         return (
             None if facts.calls and facts.stop_reason == "length" else _finish(case, "output_truncated", why)
         )
-    if not may_continue(case.ledger, case.policy):
+    if not ledgers.may_continue(case.ledger, case.policy):
         return _finish(case, "output_truncated", f"{why}; the allowance is spent", spent="continues")
-    after = spend_continue(case.ledger)
+    after = ledgers.spend_continue(case.ledger)
     return Decision(
         "continue", "truncated", why, after, "output_truncated", number=_used(after), limit=_limit(case)
     )
 
 
 def _limited(case: _Case) -> Decision:
-    verdict, policy, ledger, now = case.facts.verdict, case.policy, case.ledger, case.now
-    why = verdict.why if verdict else ""
+    failure, policy, ledger, now = case.facts.classification, case.policy, case.ledger, case.now
+    why = failure.why if failure else ""
     guidance = case.facts.guidance
     if not case.on:
         return _finish(case, "usage_limit", why, reason="usage-limit")
     if guidance is not None:
-        if not _waits(policy, guidance.wait_s):
+        if not _waits(policy, max(guidance.wait_s, _again_s(case, guidance))):
             longest = f"{policy.max_wait_s / 3600:g} h"
             return _finish(case, "usage_limit", f"{why}; further away than {longest}", reason="usage-limit")
-        if ledger.guided_waits >= policy.max_guided_waits:
+        after = ledgers.spend_guided_wait(ledger, guidance.at, limit=True, now=now)
+        if after.guided_waits > policy.max_guided_waits:
             return _finish(case, "usage_limit", why, reason="usage-limit", spent="guided_waits")
-        after = spend_guided_wait(ledger, limit=True, now=now)
-        return _wait(
-            case, "usage-limit", guidance.due(), after, why, after.guided_waits, policy.max_guided_waits
-        )
+        return _guided_wait(case, "usage-limit", guidance, after, why)
     since = ledger.limited_since if ledger.limited_since is not None else now
     due = now + policy.poll_s
     if not _waits(policy, policy.poll_s):
         return _finish(case, "usage_limit", why, reason="usage-limit")
     if ledger.polls >= policy.max_polls or due > since + policy.poll_window_s:
         return _finish(case, "usage_limit", f"{why}; polled long enough", reason="usage-limit", spent="polls")
-    after = spend_poll(ledger, now=now)
+    after = ledgers.spend_poll(ledger, now=now)
     return _wait(case, "usage-limit", due, after, why, after.polls, policy.max_polls, poll=after.polls)
+
+
+def _again_s(case: _Case, guidance: Guidance) -> float:
+    """The pause before the moment is asked about once more: 30 s, then 60, 120 … (rule U1). 0 the first time."""
+    again = ledgers.waits_again(case.ledger, guidance.at) and guidance.at <= case.now
+    return AGAIN_S * 2.0 ** min(case.ledger.waits_for_it - 1, 20) if again else 0.0
+
+
+def _guided_wait(case: _Case, reason: str, guidance: Guidance, after: Ledger, why: str) -> Decision:
+    again = _again_s(case, guidance)
+    until = case.now + again if again else max(guidance.due(), case.now + MARGINS_S["second"])
+    return _wait(case, reason, until, after, why, after.guided_waits, case.policy.max_guided_waits)
 
 
 def _waits(policy: RecoveryPolicy, seconds: float) -> bool:
@@ -299,28 +253,26 @@ def _wait(
 
 def _transient(case: _Case) -> Decision:
     policy, ledger, guidance = case.policy, case.ledger, case.facts.guidance
-    why = case.facts.verdict.why if case.facts.verdict else ""
+    why = case.facts.classification.why if case.facts.classification else ""
     if not case.on:
         return _finish(case, "transient", why)
     hint = guidance.wait_s if guidance else 0.0
     if guidance and hint > policy.long_hint_s:
         if not _waits(policy, hint):
             return _finish(case, "transient", f"{why}; the server asks for a longer wait than allowed")
-        if ledger.guided_waits >= policy.max_guided_waits or ledger.unbroken >= policy.hard_cap:
+        after = ledgers.spend_guided_wait(ledger, guidance.at, limit=False, now=case.now)
+        if after.guided_waits > policy.max_guided_waits or ledger.unbroken >= policy.hard_cap:
             return _finish(case, "transient", why, spent="guided_waits")
-        after = spend_guided_wait(ledger, limit=False, now=case.now)
-        return _wait(
-            case, "transient", guidance.due(), after, why, after.guided_waits, policy.max_guided_waits
-        )
-    if may_retry(ledger, policy):
-        after = spend_retry(ledger)
+        return _guided_wait(case, "transient", guidance, after, why)
+    if ledgers.may_retry(ledger, policy):
+        after = ledgers.spend_retry(ledger)
         delay = max(policy.retry_base_s * 2**ledger.retries, hint)
         return _pause(case, "retry", "transient", why, after, delay, after.retries, policy.retries)
     return _resume(case, "transient", why, hint)
 
 
 def _empty(case: _Case) -> Decision:
-    why = case.facts.verdict.why if case.facts.verdict else "the reply is empty"
+    why = case.facts.classification.why if case.facts.classification else "the reply is empty"
     if not case.on:
         return _finish(case, "empty", why)
     return _resume(case, "empty", why, 0.0)
@@ -328,9 +280,9 @@ def _empty(case: _Case) -> Decision:
 
 def _resume(case: _Case, reason: str, why: str, hint: float) -> Decision:
     policy, ledger = case.policy, case.ledger
-    if not may_resume(ledger, policy):
+    if not ledgers.may_resume(ledger, policy):
         return _finish(case, reason, f"{why}; the allowance is spent", spent="resumes")
-    after = spend_resume(ledger)
+    after = ledgers.spend_resume(ledger)
     delays = policy.resume_delays_s
     delay = max(delays[min(ledger.resumes, len(delays) - 1)], hint)
     return _pause(case, "resume", reason, why, after, delay, after.resumes, policy.stream_retries)
@@ -357,14 +309,14 @@ def _pause(
 def _paused(case: _Case) -> Decision | None:
     if not case.on:
         return None
-    if not may_continue(case.ledger, case.policy):
+    if not ledgers.may_continue(case.ledger, case.policy):
         return _finish(
             case,
             "output_truncated",
             "the provider paused the reply; the allowance is spent",
             spent="continues",
         )
-    after = spend_continue(case.ledger)
+    after = ledgers.spend_continue(case.ledger)
     why = "the provider paused a long reply"
     return Decision("continue", "paused", why, after, number=_used(after), limit=_limit(case), omits=False)
 
@@ -373,9 +325,9 @@ def _tail(case: _Case) -> Decision | None:
     """A free run whose last word would be a call is asked once more, so that it can speak (rule R6)."""
     if not (case.on and case.policy.tool_tail) or case.ledger.tail:
         return None
-    if not may_continue(case.ledger, case.policy):
+    if not ledgers.may_continue(case.ledger, case.policy):
         return None
-    after = spend_tail(case.ledger)
+    after = ledgers.spend_tail(case.ledger)
     why = "the tools ended the loop before the model could speak"
     return Decision("continue", "tool-tail", why, after, number=_used(after), limit=_limit(case), omits=False)
 

@@ -194,6 +194,7 @@ class Session(Commands):
             outcome=outcome,
             class_=end.class_,
             error=None if submitted else end.error,
+            advice="" if submitted else end.advice,
             bound=end.bound,
             until=end.until,
             question=end.question,

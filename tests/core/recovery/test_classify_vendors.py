@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from handrail.messages import Failure, Phase
-from handrail.recovery.classify import Verdict, classify
+from handrail.recovery.classify import Classification, classify
 
 NOW = datetime(2026, 7, 14, 10, tzinfo=UTC).timestamp()
 BERLIN = ZoneInfo("Europe/Berlin")  # noon there
@@ -21,7 +21,7 @@ def look(
     provider: str | None = None,
     headers: dict[str, str] | None = None,
     phase: Phase = "response",
-) -> Verdict:
+) -> Classification:
     failure = Failure(text, provider=provider, phase=phase, status=status, headers=headers or {})
     return classify(failure, now=NOW, local_zone=BERLIN)
 

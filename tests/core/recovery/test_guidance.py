@@ -8,8 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from handrail.messages import Failure
+from handrail.recovery._guidance import Guidance
 from handrail.recovery.classify import classify
-from handrail.recovery.retry_after import Guidance
+from handrail.recovery.wallclock import Precision
 
 NOW = datetime(2026, 7, 14, 10, tzinfo=UTC).timestamp()
 STAMP = int(NOW)
@@ -31,11 +32,17 @@ def wait(*args: object, **kwargs: object) -> float | None:
 
 
 @pytest.mark.parametrize(
-    ("wait_s", "rounded", "due"),
-    [(2520.0, True, 2550.0), (0.0, True, 30.0), (0.0, False, 5.0), (60.0, False, 65.0)],
+    ("wait_s", "precision", "due"),
+    [
+        (2520.0, "rounded", 2550.0),
+        (0.0, "rounded", 30.0),
+        (0.0, "second", 5.0),
+        (60.0, "second", 65.0),
+        (60.0, "minute", 125.0),
+    ],
 )
-def test_U1_margins(wait_s: float, rounded: bool, due: float) -> None:
-    assert Guidance(NOW + wait_s, wait_s, rounded, "").due() == NOW + due
+def test_U1_margins(wait_s: float, precision: Precision, due: float) -> None:
+    assert Guidance(NOW + wait_s, wait_s, precision, "").due() == NOW + due
 
 
 @pytest.mark.parametrize(

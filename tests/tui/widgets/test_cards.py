@@ -64,7 +64,9 @@ RETRY = WaitStarted(
     at=EPOCH,
 )
 BOUND = RunFinished(outcome="turn-limit", bound="max_turns", at=EPOCH)
-AUTH = RunFinished(outcome="provider", class_="auth", error="401 bad key", at=EPOCH)
+AUTH = RunFinished(
+    outcome="provider", class_="auth", error="401 bad key", advice="Set another key.", at=EPOCH
+)
 VALUE = RunFinished(outcome="submitted", value={"answer": 42}, requests=3, at=EPOCH)
 
 
@@ -418,7 +420,7 @@ async def test_a_retry_counts_attempts_and_says_what_was_kept() -> None:
 
 
 async def test_what_a_bound_and_a_failure_tell() -> None:
-    context = CardContext(advice="Set another key.", limits=Bounds(max_turns=12))
+    context = CardContext(limits=Bounds(max_turns=12))
     app = CardApp([BOUND], context=context)
     async with app.run_test(size=(110, 34)) as pilot:
         await ready(app, pilot)

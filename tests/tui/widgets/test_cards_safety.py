@@ -104,7 +104,7 @@ async def test_L11_foreign_text_on_every_card_is_only_text(trigger: CardTrigger)
     app = CardApp()
     async with app.run_test(size=(110, 40)) as pilot:
         for text in NASTY:
-            context = CardContext(kept=text, advice=text, journal=text, resume=text)
+            context = CardContext(kept=text, journal=text, resume=text)
             app.host.show([poisoned(trigger, text)], context)
             await pilot.pause()
             assert app.query(Card)

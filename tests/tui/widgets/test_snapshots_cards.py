@@ -91,7 +91,13 @@ TRIGGERS: dict[str, CardTrigger] = {
     "bound": RunFinished(
         outcome="turn-limit", bound="max_turns", error="turn 13 was not asked for", at=EPOCH
     ),
-    "failed": RunFinished(outcome="provider", class_="auth", error="401: Incorrect API key", at=EPOCH),
+    "failed": RunFinished(
+        outcome="provider",
+        class_="auth",
+        error="401: Incorrect API key",
+        advice="Set another key with `handrail config edit`, or choose another model.",
+        at=EPOCH,
+    ),
     "finished": RunFinished(
         outcome="submitted",
         value={
@@ -108,7 +114,6 @@ TRIGGERS: dict[str, CardTrigger] = {
 }
 CONTEXT = CardContext(
     kept="812 characters kept as context",
-    advice="Set another key with `handrail config edit`, or choose another model.",
     journal="~/.local/share/handrail/sessions/k3f9.jsonl",
     resume="handrail resume k3f9",
     started_at=EPOCH - 151,

@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from handrail.messages import Failure
     from handrail.policy import RecoveryPolicy
-    from handrail.recovery.classify import Verdict
+    from handrail.recovery.classify import Classification
     from handrail.recovery.decide import Decision
 
 
@@ -39,7 +39,7 @@ class _ZoneParam(click.ParamType[tzinfo]):
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tzinfo:
-        from handrail.recovery.wallclock import zone_named
+        from handrail.recovery.zones import zone_named
 
         zone = value if isinstance(value, tzinfo) else zone_named(str(value))
         if zone is None:
@@ -118,9 +118,12 @@ def classify(
 # -- for people -------------------------------------------------------------------------------------------------------
 
 
-def _report(failure: Failure, verdict: Verdict, now: float, zone: tzinfo | None) -> Iterator[tuple[str, str]]:
+def _report(
+    failure: Failure, verdict: Classification, now: float, zone: tzinfo | None
+) -> Iterator[tuple[str, str]]:
+    from handrail.events import Ledger
     from handrail.policy import RecoveryPolicy
-    from handrail.recovery.decide import Facts, decide, fresh
+    from handrail.recovery.decide import Facts, decide
     from handrail_tui.view.text import about, full_time, one_line
 
     yield "class", verdict.class_
@@ -133,7 +136,7 @@ def _report(failure: Failure, verdict: Verdict, now: float, zone: tzinfo | None)
     elif verdict.class_ in ("transient", "usage_limit"):
         yield "guidance", "none: the provider gives no time"
     policy = RecoveryPolicy()
-    decision = decide(Facts("error", verdict=verdict, failure=failure), fresh(), policy, now)
+    decision = decide(Facts("error", classification=verdict, failure=failure), Ledger(), policy, now)
     yield "recovery", _plan(decision, policy, zone)
     if verdict.advice:
         yield "advice", verdict.advice
@@ -199,6 +202,6 @@ def _answer_row(line: str, now: float, zone: tzinfo | None) -> str:
     return _answer(row.id, verdict_of(row.failure(), now=at, local_zone=row.zone or zone))
 
 
-def _answer(id_: str | int | None, verdict: Verdict) -> str:
+def _answer(id_: str | int | None, verdict: Classification) -> str:
     wait_s = round(verdict.guidance.wait_s, 3) if verdict.guidance is not None else None
     return json.dumps({"id": id_, "class": verdict.class_, "wait_s": wait_s})

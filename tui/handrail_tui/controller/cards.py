@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, Literal, Protocol, TypeAlias, cast, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from handrail.events import ApprovalRequested, HumanRequested, RunEnded, RunFinished, WaitStarted
 from handrail.policy import Bounds
@@ -61,12 +61,11 @@ class Urgency(IntEnum):
 class CardContext:
     """What cards show beside their trigger. Empty or None: it is not shown.
 
-    `kept` says in words what of a broken reply stays in view, `advice` what can be done about a failure,
-    `journal` is the path of the session, `resume` the command that resumes it, times are moments.
+    `kept` says in words what of a broken reply stays in view, `journal` is the path of the session, `resume` the
+    command that resumes it, times are moments.
     """
 
     kept: str = ""
-    advice: str = ""
     journal: str = ""
     resume: str = ""
     started_at: float | None = None
@@ -146,23 +145,12 @@ def card_context(view: ViewState, journal: str) -> CardContext:
     )
     outcome = view.finished.outcome if view.finished else None
     return CardContext(
-        advice=_advice(view),
         kept="the words so far were kept" if attempt is not None and attempt.kept else "",
         journal=journal,
         resume=resume_command(view.header.session, outcome) if journal else "",
         started_at=view.watch.started_at,
         limits=limits,
     )
-
-
-def _advice(view: ViewState) -> str:
-    """What can be done about a final failure (rule R15)."""
-    if view.finished is None or view.finished.class_ is None:
-        return ""
-    # Imported late: the vendors' wordings cost start-up time, and most runs need none.
-    from handrail.recovery.patterns import advise
-
-    return advise(cast("Any", view.finished.class_), (view.finished.error or "").lower())
 
 
 # Choices ----------------------------------------------------------------------------------------------------

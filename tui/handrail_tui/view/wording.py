@@ -6,6 +6,7 @@ import json
 from typing import Final, Literal, NamedTuple
 
 from handrail.events import BudgetSpent, Decided, Outcome, RunFinished
+from handrail.messages import FAILURE_WORDS
 from handrail_tui.view.items import AttemptItem, Tone
 from handrail_tui.view.text import about, count, join, one_line, plural
 
@@ -31,19 +32,6 @@ _OUTCOMES: Final[dict[Outcome, _OutcomeWords]] = {
     "no-submit": _OutcomeWords("Ended without a submission", "no value", "rejected"),
 }
 
-_FAILURES: Final = {
-    "auth": "the provider refused the key",
-    "billing": "the account cannot pay",
-    "content_filter": "blocked by the provider's filter",
-    "context_overflow": "the context window is full",
-    "output_truncated": "the reply was cut off",
-    "invalid_request": "the provider refused the request",
-    "empty": "the reply was empty",
-    "transient": "connection or server error",
-    "usage_limit": "usage limit reached",
-    "unknown": "unknown reason",
-}
-
 _REASONS: Final = {
     "truncated": "cut at the output limit",
     "paused": "the provider paused",
@@ -59,7 +47,7 @@ _STOP_REASONS: Final = {
     "refusal": "the model refused",
     "aborted": "stopped",
     "length": "cut at the output limit",
-    "content_filter": _FAILURES["content_filter"],
+    "content_filter": FAILURE_WORDS["content_filter"],
 }
 
 _ANSWERS: Final = {
@@ -101,7 +89,7 @@ def short_outcome(name: str | None) -> str:
 
 def failure(class_: str) -> str:
     """A class of failure in plain words."""
-    return _FAILURES.get(class_) or one_line(class_, 40).replace("_", " ")
+    return FAILURE_WORDS.get(class_) or one_line(class_, 40).replace("_", " ")
 
 
 def reply_end(stop_reason: str, detail: str | None = None) -> str:
@@ -142,7 +130,11 @@ def decision_tone(event: Decided) -> Tone:
 
 def reason(name: str) -> str:
     """The reason of a decision or a wait in plain words."""
-    return _REASONS.get(name) or _FAILURES.get(name) or one_line(name, 40).replace("-", " ").replace("_", " ")
+    return (
+        _REASONS.get(name)
+        or FAILURE_WORDS.get(name)
+        or one_line(name, 40).replace("-", " ").replace("_", " ")
+    )
 
 
 def decision(event: Decided) -> str:

@@ -41,7 +41,7 @@ def card_for(
         case Urgency.AT_A_BOUND:
             return BoundCard(trigger, clock, guard, limits=context.limits)
         case Urgency.FAILED:
-            return FailedCard(trigger, clock, guard, advice=context.advice)
+            return FailedCard(trigger, clock, guard)
         case _:
             return FinishedCard(
                 trigger,

@@ -26,12 +26,9 @@ class FailedCard(Card):
     ACCENT: ClassVar[Accent] = "rejected"
     BINDINGS = bindings("failed")
 
-    def __init__(
-        self, finished: RunFinished, clock: Clock, guard: InputGuard | None = None, *, advice: str = ""
-    ) -> None:
-        """`advice` says what a person can do about it."""
+    def __init__(self, finished: RunFinished, clock: Clock, guard: InputGuard | None = None) -> None:
         super().__init__(clock, guard)
-        self.finished, self.advice = finished, advice
+        self.finished = finished
 
     def head(self) -> Content:
         f = self.finished
@@ -49,7 +46,7 @@ class FailedCard(Card):
                 f"it ends at {local_time(f.until, now)}, in {remaining(f.until - now)}: longer than max_wait"
             )
             yield Static(styled(words), classes="card--until")
-        if advice := clean_for_terminal(self.advice).strip():
+        if advice := clean_for_terminal(f.advice).strip():
             yield Static(styled(cut_lines(advice)), classes="card--advice")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -7,21 +7,9 @@ little that words come first.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-FailureClass: TypeAlias = Literal[
-    "transient",
-    "usage_limit",
-    "auth",
-    "billing",
-    "content_filter",
-    "context_overflow",
-    "output_truncated",
-    "invalid_request",
-    "empty",
-    "cancelled",
-    "unknown",
-]
+from handrail.messages import FailureClass
 
 PRECEDENCE: Final[tuple[FailureClass, ...]] = (
     "context_overflow",
@@ -105,8 +93,8 @@ NAMES: Final[Mapping[str, FailureClass]] = _table(
             modelerrorexception modelstreamerrorexception modeltimeoutexception modelnotreadyexception modelcrashed
             toolusefailed jsonvalidatefailed outputparsefailed malformedfunctioncall malformedtoolcall
             unexpectedtoolcall
-            malformedresponse networkerror upstreamerror streamerror streamreaderror connectionerror apiconnectionerror
-            apitimeouterror enotfound eaiagain econnreset econnrefused econnaborted etimedout epipe ehostunreach
+            malformedresponse streamreaderror enotfound eaiagain econnreset econnrefused
+            econnaborted etimedout epipe ehostunreach
             enetunreach enetdown ehostdown underrsocket underrconnecttimeout underrheaderstimeout underrbodytimeout
             errstreamprematureclose errhttp2streamerror errhttp2sessionerror remoteprotocolerror connecterror
             connecttimeout readtimeout readerror writeerror writetimeout pooltimeout incompleteread remotedisconnected
@@ -126,6 +114,7 @@ WEAK: Final[Mapping[str, FailureClass]] = _table(
             requestquotaexceeded apierror servererror internalservererror internalserverexception internal internalerror
             internalfailure timeouterror timeout requesttimeout gatewaytimeout badgateway serviceunavailable
             serviceunavailableexception serviceunavailableerror unavailable unavailableerror deadlineexceeded
+            networkerror upstreamerror streamerror connectionerror apiconnectionerror apitimeouterror
         """,
         "auth": """
             permissiondenied permissiondeniederror permissionerror accessdenied accessdeniedexception accessdeniederror
@@ -141,6 +130,14 @@ WEAK: Final[Mapping[str, FailureClass]] = _table(
     }
 )
 """Names that a vendor gives to many things: they decide only where no words do."""
+
+OF_THE_WAY: Final = name_set(
+    """
+    apierror servererror internalservererror internalserverexception internal internalerror internalfailure
+    networkerror upstreamerror streamerror connectionerror apiconnectionerror apitimeouterror badgateway
+    """
+)
+"""Weak names that gateways give to whatever came back: a status that refuses says more."""
 
 FINISH_KEYS: Final = frozenset({"finishreason", "stopreason", "nativefinishreason", "reason"})
 FINISH: Final[Mapping[str, FailureClass]] = _table(

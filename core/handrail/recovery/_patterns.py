@@ -6,35 +6,11 @@ line is one alternative; each is linear: bounded gaps, no nested repetition.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from functools import cached_property
 from typing import Final
 
-from handrail.recovery.vendors import FailureClass
-
-
-class Words:
-    """Patterns of one meaning: one alternative a line; a line that begins with `+ ` goes on with the one above.
-
-    They are compiled when they are first asked for, so that a program that meets no failure starts no later.
-    """
-
-    def __init__(self, lines: str) -> None:
-        self._lines = lines
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        return re.compile(
-            "|".join(line.strip() for line in self._lines.strip().splitlines()).replace("|+ ", "")
-        )
-
-    def search(self, text: str) -> re.Match[str] | None:
-        return self._pattern.search(text)
-
-    def fullmatch(self, text: str) -> re.Match[str] | None:
-        return self._pattern.fullmatch(text)
-
+from handrail.messages import FailureClass
+from handrail.recovery._words import Words
 
 CANCELLED: Final = Words(
     r"""
@@ -89,13 +65,14 @@ THROTTLE: Final = Words(
 
 SHORT_PERIOD: Final = Words(
     r"""
-    per[ -]?(?:min(?:ute)?|sec(?:ond)?)(?![a-z])|perminute|byminute|\b[rt]p[ms]\b|/ ?min(?:ute)?\b|每分钟|每秒
+    per[ -]?(?:min(?:ute)?|sec(?:ond)?)(?![a-z])|[a-z]{0,60}(?:per|by)minute|\b[rt]p[ms]\b|/ ?min(?:ute)?\b|每分钟|每秒
     """
 )
 LONG_PERIOD: Final = Words(
     r"""
-    per[ -]?(?:day|hour|week|month)(?![a-z])|perday|byday|\b(?:tpd|rpd)\b|\b(?:daily|weekly|monthly|hourly)\b
-    \d ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b|每[日天周月]|per \d{5,6}s\b
+    per[ -]?(?:day|hour|week|month)(?![a-z])|[a-z]{0,60}(?:per|by)day|(?:tpd|rpd)\b
+    (?:daily|weekly|monthly|hourly)\b
+    \d{1,12} ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b|每[日天周月]|per \d{5,6}s\b
     """
 )
 
@@ -113,6 +90,9 @@ _OVERFLOW = Words(
     max(?:imum)? (?:context|prompt|sequence) (?:length|window|size|limit|tokens)\b|model'?s? max(?:imum)? context
     maximum (?:allowed )?input (?:length|tokens)|max model len|maximum model length|slot context
     tokens in request more than max
+    (?:total|prompt|input|message|request) ?(?:tokens?|length)[^.]{0,40} exceeds?[^.]{0,20}
+    + (?:max(?:imum)?|limit|allowed)\b(?![^.]{0,30}\b(?:output|completion))
+    exceeds? (?:the )?max(?:imum)? (?:allowed )?(?:message|prompt|input|request) (?:tokens?|length)
     reduce (?:the )?length of (?:the |your )?(?:messages|prompt|input|conversation)
     input token count|inputs? tokens? (?:exceed|\+)|input length and max tokens exceed|range of input length
     prompt (?:token count of|has|contains) [\d,]{1,15} (?:tokens?,? )?(?:exceeds|but|and)
@@ -134,9 +114,10 @@ _OVERFLOW = Words(
 
 _BILLING = Words(
     r"""
-    (?:out of|no|not enough|insufficient|zero|negative|low) (?:account |remaining |available |api |prepaid )?
+    (?:out of|no|not enough|insufficient|zero|negative|low)[ ]
+    + (?:account |remaining |available |api |prepaid |free |trial |promotional ){0,2}
     + (?:credits?|balance|funds)\b
-    (?:not|n't) have (?:any |enough |sufficient |available )?(?:api |remaining |available )?
+    (?:\bnot|n't) have (?:any |enough |sufficient |available )?(?:api |remaining |available )?
     + (?:credits?|balance|funds)\b
     (?:used|used up|spent|exhausted|exceeded)[ ]
     + (?:all |of |your |the |available |free |monthly |included ){0,4}credits?\b
@@ -187,7 +168,7 @@ _AUTH = Words(
     (?:token|session|credentials?|security token included in the request|login) (?:(?:has|have|is|was|been) ){0,2}
     + (?:expired|revoked|invalidated|invalid\b)
     permission[ -]?denied|access (?:was )?denied|access to (?:this|the) model (?:is )?denied|no permission
-    (?:not|n't) have (?:access|permission|authorization|the required)|not authori[sz]ed
+    (?:\bnot|n't) have (?:access|permission|authorization|the required)|not authori[sz]ed
     (?:lacks?|insufficient|missing|without) (?:the )?(?:required )?(?:permission|scope|privilege)s?
     (?:account|organi[sz]ation|project|workspace|team|key) (?:has been|is|was)[ ]
     + (?:disabled|deactivated|suspended|banned|restricted|locked|terminated)
@@ -225,7 +206,7 @@ _INVALID = Words(
     (?:unsupported|unknown|unrecognized|unexpected|unpermitted) (?:parameter|field|argument|value|model|property)
     (?:unsupported|unknown|unrecognized|unexpected)[ ]
     + (?:keyword|key|option|request|role|media|content|message|name|endpoint)
-    (?:is|are|was|isn't|not|n't) (?:currently |yet )?(?:not )?supported\b|(?:does not|doesn't) support
+    (?:\b(?:is|are|was|isn't|not)|n't) (?:currently |yet )?(?:not )?supported\b|(?:does not|doesn't) support
     no longer (?:supported|available)|deprecated|decommissioned|has been (?:retired|removed|shut down)
     (?:missing|requires?) (?:a )?(?:required )?(?:parameter|field|property|argument)|field required|required propert
     extra inputs are not permitted|additional ?properties|validation error|failed to deserialize|input should be
@@ -282,13 +263,15 @@ _USAGE = Words(
     limit reached[ ∙·•|-]{1,5}resets?
     (?:tokens?|requests?|messages?|calls?|queries|units|neurons|limit)[ -](?:\w{1,30} )?per[ -]?
     + (?:day|hour|week|month)
-    per[ -](?:day|week|month|hour)\b|\d ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b|byday|perday|\b(?:tpd|rpd)\b
+    per[ -](?:day|week|month|hour)\b|\d{1,12} ?(?:\w{1,30} ){0,2}/ ?(?:day|month|week|hour)\b
+    [a-z]{0,60}(?:per|by)day|(?:tpd|rpd)\b
     quota (?:has been |is |was |will be |will )?(?:exceeded|exhausted|reset|refresh|used up|reached|limit)
     exhausted (?:your |the |all )?(?:\w{1,30} ){0,2}(?:capacity|quota|limit)
     exceeded (?:your |the |its )?(?:\w{1,30} ){0,3}quota
     (?:quota|allowance|allocation)[^.]{0,20}(?:exceeded|exhausted|used up)|premium request
     exceed(?:s|ed)? the service quota
-    (?:used|sent) all (?:of )?(?:your|the) [^.]{0,30}(?:requests|messages|tokens|quota)|limit for today|for today\b
+    (?:used|sent) all (?:of )?(?:your|the) [^.]{0,30}(?:requests|messages|tokens|quota)
+    for today\b|(?:used|spent)(?: up)? today\b|today'?s (?:limit|quota|allowance)
     out of (?:free |your )?(?:messages|requests|usage)
     (?:daily|weekly|monthly|request)s? limits? (?:has been )?exhausted
     limit exhausted|no (?:remaining|more) (?:requests|messages|usage)
@@ -323,15 +306,10 @@ _TRANSIENT = Words(
     over-?load|at capacity|capacity (?:exceeded|constraint|limit|exhausted)|no capacity|too busy|\bbusy\b
     server load|peak load
     (?:high|heavy|increased) (?:demand|traffic|load|concurrency|volume)|temporar(?:y|ily)|unavailable
-    try (?:again|your request again)|please retry|(?:can|may|should) retry|retry (?:your|the) request|retry later
-    please wait
     not ready|loading model|model is (?:currently )?loading|model unloaded|warming up|maintenance|model has crashed
-    (?:server|internal|service|backend|upstream|gateway|inference)[ -](?:\w{1,30} )?(?:error|failure|exception)
-    error (?:occurred )?(?:while|when|during) (?:processing|streaming|generating)|something went wrong
-    bad gateway|gateway time|had an error|exceeded retry limit|retrying upstream
+    bad gateway|gateway time|exceeded retry limit|retrying upstream
     all (?:providers|upstreams|targets) failed
-    no healthy upstream|no available (?:model )?provider|unexpected error
-    unable to (?:handle|process) (?:the|your) request
+    no healthy upstream|no available (?:model )?provider
     (?:finish|stop)[ -]?reason\W{1,4}(?:network error|error|malformed|unexpected tool|insufficient system|abort)
     请稍后|稍后(?:再|重)试|繁忙|负载|访问量过大|网络错误|服务(?:不可用|异常)|内部错误
     """
@@ -339,7 +317,7 @@ _TRANSIENT = Words(
 
 WIRE: Final = Words(
     r"""
-    time[ds]?[ -]?out|timing out|\bi/o error|deadline (?:exceeded|expired)|took too long
+    [a-z]{0,20}time[ds]?[ -]?out|timing out|\bi/o error|deadline (?:exceeded|expired)|took too long
     no response (?:received|from|within)|stalled
     idle for|超时
     (?:did not|didn't) (?:respond|get a response)|without response|terminated|socket hang ?up|premature|broken pipe
@@ -348,11 +326,11 @@ WIRE: Final = Words(
     no events? (?:from|for|within)|(?:was |went )silent|program ended while|ended without|ended before
     bad record mac|empty reply from server|not completed|not enough data
     other side closed|err network|appears to be offline
-    (?:network|connection|connect|socket|websocket|stream|transport|tunnel|peer|host|body|remote end)[^.]{0,60}
-    + (?:error|lost|clos(?:ed?|ing)|reset|refused|fail|abort|broken)
-    (?:network|connection|connect|socket|websocket|stream|transport|tunnel|peer|host|dns)[^.]{0,60}
-    + (?:disconnect|interrupt|unreachable|drop|ended|ends|timed|without|changed|\bdown\b|problem)
-    (?:tls|ssl|handshake|proxy|dns|wire)[^.]{0,60}(?:error|fail|clos(?:ed?|ing)|reset|abort|eof)
+    (?:networks?|connections?|connect(?:ing)?|(?:web)?sockets?|stream(?:ing)?|transport|tunnel|peer|host|body
+    + |remote end)\b[^.]{0,60}\b(?:error|lost|clos(?:ed?|ing)|reset|refused|fail|abort|broken)
+    (?:networks?|connections?|connect(?:ing)?|(?:web)?sockets?|stream(?:ing)?|transport|tunnel|peer|host|dns)\b
+    + [^.]{0,60}\b(?:disconnect|interrupt|unreachable|drop|ended|ends|timed|without|changed|down\b|problem)
+    (?:tls|ssl|handshake|proxy|dns|wire)\b[^.]{0,60}\b(?:error|fail|clos(?:ed?|ing)|reset|abort|eof)
     (?:error|fail(?:ed|ure)?|unable|could ?n[o']t|cannot)[^.]{0,30}
     + (?:connect|network|resolve host|send(?:ing)? request|reach)
     (?:error|fail(?:ed|ure)?|unable|could ?n[o']t|cannot)[^.]{0,30}
@@ -365,12 +343,31 @@ WIRE: Final = Words(
 )
 """Faults of the way there and back. Where a server answered with a plain 4xx they are about our request."""
 
+COURTESY: Final = Words(
+    r"""
+    try (?:again|your request again)|please retry|(?:can|may|should) retry|retry (?:your|the) request|retry later
+    please wait|something went wrong|unexpected error|had an error
+    (?:server|internal|service|backend|upstream|gateway|inference)[ -](?:\w{1,30} )?(?:error|failure|exception)
+    error (?:occurred )?(?:while|when|during) (?:processing|streaming|generating)
+    unable to (?:handle|process) (?:the|your) request
+    """
+)
+"""Said of a passing fault, and out of politeness of any other: a status that refuses (401, 402, 403) says more."""
+
+CAP_REACHED: Final = Words(
+    r"""
+    (?:was|were|been|got|is) (?:truncated|cut (?:off|short))|truncated|(?:hit|reached|stopped at|ran into)\b
+    """
+)
+"""The output cap was hit, in contrast to a cap that was asked for."""
+
 VAGUE: Final[Mapping[FailureClass, Words]] = {
     "invalid_request": Words(r"(?<!host )(?<!server )(?<!address )(?<!name )(?<!domain )not found"),
     "transient": Words(
         r"""
         (?:provider|upstream|server|api|model) returned an? ?(?:unknown |invalid )?(?:error|response)
-        (?:provider|upstream) returned error|an? (?:unknown |internal )?error (?:has )?occurred
+        (?:provider|upstream) returned error|(?:upstream|provider|backend|gateway) request failed
+        an? (?:unknown |internal )?error (?:has )?occurred
         (?:api|provider|stream|streaming) error\b|finish[ -]?reason\W{1,4}error
         """
     ),
@@ -389,62 +386,3 @@ WORDS: Final[Mapping[FailureClass, Words]] = {
     "transient": _TRANSIENT,
 }
 """Searched in the order of PRECEDENCE."""
-
-
-_BY_CLASS: Final[Mapping[FailureClass, str]] = {
-    "auth": "Check the key, or sign in again; `handrail doctor` says which key is used.",
-    "billing": "Add credits, raise the spend cap or change the plan with the provider, or take another model.",
-    "content_filter": "Reword the request or leave out what the provider objects to, or take another model.",
-    "invalid_request": "The request cannot work as it is. Check the model, the API and the limits that were asked for.",
-    "unknown": "Read the words: if asking again can help, resume the session by hand.",
-}
-_CLOSER: Final[tuple[tuple[FailureClass, re.Pattern[str], str], ...]] = (
-    (
-        "invalid_request",
-        re.compile(r"^scenario has no more replies"),
-        "A scenario says what was written into it, and no more. `handrail run` asks a model.",
-    ),
-    (
-        "invalid_request",
-        re.compile(r"certificate|self[ -]signed|hostname mismatch"),
-        "Make this machine trust the server's certificate (SSL_CERT_FILE), or check --base-url.",
-    ),
-    (
-        "invalid_request",
-        re.compile(r"wrong version number|unknown url|unsupported protocol|missing an 'http"),
-        "Check --base-url: it needs http:// or https://, whichever the server speaks.",
-    ),
-    (
-        "invalid_request",
-        re.compile(
-            r"\b(?:model|deployment|endpoints?)\b[^.]{0,90}(?:not found|exist|support|available|decommissioned)"
-        ),
-        "Check the model's name and what it supports; `handrail models` lists what is known.",
-    ),
-    (
-        "invalid_request",
-        re.compile(r"request too large|requested:? \d"),
-        "Send less at once, or ask the provider for a higher limit: waiting does not make it fit.",
-    ),
-    (
-        "auth",
-        re.compile(r"region|country|territory|location"),
-        "The provider does not serve this place. Take another provider.",
-    ),
-    (
-        "auth",
-        re.compile(r"expired|sign(?:ing)? in|log ?in|revoked|invalidated"),
-        "Sign in again, or put a fresh key in place.",
-    ),
-    (
-        "auth",
-        re.compile(r"permission|access|not authori[sz]ed|forbidden"),
-        "Ask the owner of the account for access to this model, or take another key or model.",
-    ),
-)
-
-
-def advise(class_: FailureClass, words: str) -> str:
-    """One or two sentences for a permanent class, "" for one that recovery handles. `words` are lower case."""
-    closer = (advice for c, pattern, advice in _CLOSER if c == class_ and pattern.search(words))
-    return next(closer, _BY_CLASS.get(class_, ""))
