@@ -80,7 +80,8 @@ class ToolCall:
     """One tool call of a reply.
 
     `arguments` is the parsed object, `{}` when `raw` (the JSON text as the model wrote it) does not parse
-    to an object; then `error` says why (rule L4). A call with an `error` is never executed.
+    to an object; then `error` says why (rule L4). A call with an `error` is never executed. `signature` is what the
+    provider attached to the call, opaque to everyone but the model that made it (rule W4).
     """
 
     id: str
@@ -88,6 +89,7 @@ class ToolCall:
     arguments: dict[str, Any] = field(default_factory=dict)
     raw: str = "{}"
     error: str | None = None
+    signature: str | None = None
     type: Literal["tool_call"] = "tool_call"
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,9 +104,9 @@ def check_parts(parts: Sequence[Part], message: AssistantMessage) -> None:
 
 def events_in(body: bytes) -> Iterator[Mapping[str, Any]]:
     """The events that are whole in `body`, read by other means than ours."""
-    for block in body.replace(b"\r\n", b"\n").split(b"\n\n")[:-1]:
-        for line in block.split(b"\n"):
-            if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
+    for line in body.replace(b"\r\n", b"\n").split(b"\n"):
+        if line.startswith(b"data:") and line[5:].strip() != b"[DONE]":
+            with suppress(ValueError):  # a line that was cut
                 yield json.loads(line[5:])
 
 

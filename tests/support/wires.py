@@ -7,10 +7,10 @@ from wire_check import check_chat
 from wire_responses import check_responses
 
 from handrail.messages import AssistantMessage
+from handrail.providers._chat_request import ChatQuirks, chat_body
+from handrail.providers._messages_request import AnthropicQuirks, messages_body
+from handrail.providers._responses_request import ResponsesQuirks, responses_body
 from handrail.providers.base import ModelInfo, Request
-from handrail.providers.chat_request import ChatQuirks, chat_body
-from handrail.providers.messages_request import AnthropicQuirks, messages_body
-from handrail.providers.responses_request import ResponsesQuirks, responses_body
 
 
 def hold_wires(request: Request) -> None:

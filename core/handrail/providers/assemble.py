@@ -1,4 +1,4 @@
-"""A reply while it arrives, and the ids under which its calls go back.
+"""A reply while it arrives.
 
 There is one builder, `PartialReply`: wires use it while they read, and the loop takes from it what came when a
 stream is cut. Blocks keep the order in which they began. Tool arguments are parsed once, when the message is made
@@ -8,8 +8,7 @@ stream is cut. Blocks keep the order in which they began. Tool arguments are par
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -24,62 +23,10 @@ from handrail.messages import (
     Usage,
     clean,
 )
+from handrail.providers._calls import parse_call
+from handrail.providers._evidence import merged
+from handrail.providers._thoughts import LiveThought, split_thought
 from handrail.providers.base import CallDelta, CallStarted, Part, TextDelta, ThinkingDelta
-
-DEEPEST = 150
-"""Levels of nesting that arguments may have: what is deeper could not be read back from a journal."""
-
-
-def _deeper_than(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            v for node in level for v in (node.values() if isinstance(node, dict) else node) if _nests(v)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _nests(value: Any) -> bool:
-    return isinstance(value, dict | list)
-
-
-def _no_constant(word: str) -> Any:
-    raise ValueError(f"{word} is not JSON")
-
-
-def parse_call(id: str, name: str, raw: str) -> ToolCall:
-    """A call from its raw arguments. Blank means `{}`: some providers send nothing for no arguments."""
-    raw = clean(raw)
-    if not raw.strip():
-        return ToolCall(id, name, {}, "{}")
-    try:
-        value = json.loads(raw, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        return ToolCall(id, name, {}, raw, error=f"the arguments are not JSON: {error}")
-    if not isinstance(value, dict):
-        return ToolCall(id, name, {}, raw, error=f"the arguments are not a JSON object but {_kind(value)}")
-    if _deeper_than(value, DEEPEST):
-        return ToolCall(id, name, {}, raw, error=f"the arguments are nested deeper than {DEEPEST} levels")
-    return ToolCall(id, name, _clean(value), raw)
-
-
-def _kind(value: Any) -> str:
-    names = {str: "a string", bool: "a boolean", int: "a number", float: "a number", list: "an array"}
-    return names.get(type(value), "null")
-
-
-def _clean(value: Any) -> Any:
-    """Replace what `\\ud800` escapes let in (rule L11)."""
-    if isinstance(value, str):
-        return clean(value)
-    if isinstance(value, list):
-        return [_clean(v) for v in value]
-    if isinstance(value, dict):
-        return {clean(k): _clean(v) for k, v in value.items()}
-    return value
-
 
 Kind: TypeAlias = Literal["text", "thinking", "call", "other"]
 """`other` is what the provider keeps to itself, such as tools that it runs; it never reaches a message."""
@@ -103,6 +50,7 @@ class OpenBlock:
     redacted: str | None = None
     hidden: bool = False
     _half: str = ""
+    _live: LiveThought | None = None
 
     @property
     def text(self) -> str:
@@ -119,7 +67,7 @@ class OpenBlock:
                 return []
         self.pieces.append(piece)
         if self.kind == "text":
-            return [TextDelta(piece)]
+            return [TextDelta(piece)] if self._live is None else self._told(self._live, piece)
         if self.kind == "thinking":
             return [ThinkingDelta(piece)]
         return [CallDelta(self.index, piece)] if self.begun else []
@@ -134,6 +82,10 @@ class OpenBlock:
             return self.add(whole[len(held) :])
         self.pieces[:], self._half = [whole], ""
         return []
+
+    def expect_tags(self) -> None:
+        """Look for a thought between tags at the beginning (rule W5)."""
+        self._live = LiveThought()
 
     def begin(self) -> list[Part]:
         """Announce a call, with the arguments that came before its name; nothing if that was done."""
@@ -151,17 +103,41 @@ class OpenBlock:
         if signature:
             self.signature = (self.signature or "") + clean(signature)
 
-    def finished(self) -> Block | None:
-        """The block as part of a message; None when it holds nothing."""
+    def attach(self, more: Mapping[str, Any]) -> None:
+        """Add to what the provider attached to this call (rule W4)."""
+        if more:
+            held = json.loads(self.signature) if self.signature else {}
+            self.signature = json.dumps(merged(held, more), ensure_ascii=False)
+
+    def flush(self) -> list[Part]:
+        """Announce what was held back because it could have been the beginning of a tag."""
+        if self._live is None:
+            return []
+        live, self._live = self._live, None
+        return [_DELTAS[kind](text) for kind, text in live.finish()]
+
+    def finished(self) -> Iterable[Block]:
+        """The block as it stands in a message; nothing when it is empty. A thought between tags stands by itself."""
         if self.kind == "call":
-            return parse_call(clean(self.id), clean(self.name), self.text)
+            pieces = [*self.pieces, "\ufffd"] if self._half else self.pieces
+            yield parse_call(clean(self.id), clean(self.name), pieces, signature=self.signature)
+            return
         text = "" if self.hidden else self.text
         if self.kind == "text" and text:
-            return Text(text)
+            thought, text = split_thought(text)
+            if thought:
+                yield Thinking(thought)
+            if text:
+                yield Text(text)
         if self.kind == "thinking" and (text or self.signature or self.redacted):
             redacted = clean(self.redacted) if self.redacted else self.redacted
-            return Thinking(text, self.signature, redacted)
-        return None
+            yield Thinking(text, self.signature, redacted)
+
+    def _told(self, live: LiveThought, piece: str) -> list[Part]:
+        parts: list[Part] = [_DELTAS[kind](text) for kind, text in live.feed(piece)]
+        if live.settled:
+            self._live = None
+        return parts
 
     def _cleaned(self, piece: str) -> str:
         """`piece` cleaned. Half a surrogate pair at its end waits for the other half in the next piece."""
@@ -169,6 +145,9 @@ class OpenBlock:
         if "\ud800" <= piece[-1] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
         return clean(piece)
+
+
+_DELTAS: dict[str, type[TextDelta] | type[ThinkingDelta]] = {"text": TextDelta, "thinking": ThinkingDelta}
 
 
 class PartialReply:
@@ -189,6 +168,14 @@ class PartialReply:
     def text(self, piece: str) -> list[Part]:
         """Add readable text behind what is there."""
         return self._behind("text").add(piece)
+
+    def text_block(self, apart: bool) -> OpenBlock:
+        """The text that may still grow; a new block where there is none, or where it is to stand `apart`."""
+        return self._add(OpenBlock("text")) if apart else self._behind("text")
+
+    def grows(self, block: OpenBlock) -> bool:
+        """Whether nothing of another kind came behind a block of text."""
+        return self._growing is not None and self._growing.kind == block.kind
 
     def thinking(self, piece: str, *, signature: str | None = None) -> list[Part]:
         """Add readable thinking behind what is there, and what the model wants back with it."""
@@ -244,6 +231,10 @@ class PartialReply:
             return block.add(part.text)
         return [part]
 
+    def finish(self) -> list[Part]:
+        """Announce what was held back; nothing more comes."""
+        return self.begin() + [part for block in self._blocks for part in block.flush()]
+
     @property
     def has_calls(self) -> bool:
         return bool(self._calls)
@@ -251,7 +242,7 @@ class PartialReply:
     @property
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls so far, parsed."""
-        done = (block.finished() for block in self._calls)
+        done = (made for block in self._calls for made in block.finished())
         return tuple(call for call in done if isinstance(call, ToolCall))
 
     def message(
@@ -263,8 +254,7 @@ class PartialReply:
         failure: Failure | None = None,
     ) -> AssistantMessage:
         """The reply, whole or as far as it came."""
-        done = (block.finished() for block in self._blocks)
-        content = tuple(block for block in done if block is not None)
+        content = tuple(made for block in self._blocks for made in block.finished())
         return AssistantMessage(content, stop_reason, usage, self._model, stop_detail, failure)
 
     def _behind(self, kind: Kind) -> OpenBlock:
@@ -274,45 +264,8 @@ class PartialReply:
         return self._add(OpenBlock(kind))
 
     def _add(self, block: OpenBlock) -> OpenBlock:
+        if block.kind == "text":
+            block.expect_tags()
         self._blocks.append(block)
         self._growing = block
         return block
-
-
-LIMIT = 64
-_REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
-
-
-class CallIds:
-    """Ids for the wire of at most `limit` characters, asked for in the order of the history."""
-
-    def __init__(self, limit: int = LIMIT) -> None:
-        self._limit = limit
-        self._taken: set[str] = set()
-        self._now: dict[str, str] = {}
-
-    def reply(self, calls: Iterable[ToolCall]) -> None:
-        """The calls of the next reply: results that follow belong to these."""
-        for call in calls:
-            self._now[call.id] = self._free(call.id)
-
-    def of(self, call_id: str) -> str:
-        """The id on the wire of a call, for the call itself and for its result."""
-        if call_id not in self._now:
-            self._now[call_id] = self._free(call_id)
-        return self._now[call_id]
-
-    def _free(self, call_id: str) -> str:
-        plain = _REFUSED.sub("_", call_id)[: self._limit] or "call"
-        wire, n = plain, 1
-        while wire in self._taken:
-            n += 1
-            mark = f"_{n}"
-            wire = plain[: self._limit - len(mark)] + mark
-        self._taken.add(wire)
-        return wire
-
-
-def wire_name(name: str) -> str:
-    """A tool's name as wires accept it: a model may have called one that does not exist."""
-    return _REFUSED.sub("_", name)[:LIMIT] or "unknown"

@@ -15,8 +15,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, get_args
 
 from handrail.errors import ConfigError, did_you_mean
+from handrail.providers._chat_request import ChatQuirks
 from handrail.providers.base import ModelInfo, Price, Provider
-from handrail.providers.chat_request import ChatQuirks
 from handrail.providers.keys import find_key
 from handrail.providers.local_models import LocalModel, find_model
 from handrail.settings import Api, ModelSettings, ProviderSettings

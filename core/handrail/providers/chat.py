@@ -1,89 +1,108 @@
 """A chat-completions stream, read into a reply.
 
-Makers of this wire agree on little beyond text, so each of their ways is read: reasoning under three names,
-content as a list, calls whose index, id or name is missing, late or used again, usage in four places, errors
-in the middle of a 200. Nothing here raises, whatever comes.
+Makers of this wire agree on little beyond text, so each of their ways is read: reasoning under six names,
+content as a list, calls whose index, id or name is missing, late or used again, calls in further choices, usage in
+four places, errors in the middle of a 200. Nothing here raises, whatever comes.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
-from pydantic_core import from_json
 
 from handrail.clock import Clock
-from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import OpenBlock, PartialReply
+from handrail.messages import AssistantMessage, Failure, StopReason
+from handrail.providers._calls import is_whole, same_arguments
+from handrail.providers._chat_request import ChatQuirks, chat_body
+from handrail.providers._evidence import (
+    StreamFault,
+    attached,
+    count,
+    fault,
+    first_text,
+    items,
+    mapping,
+    merged,
+    name_set,
+    read_usage,
+    readable,
+    tells_error,
+    text_name,
+    words,
+)
+from handrail.providers._stops import is_full_window, is_known, says_nothing, stop_of, word_in
+from handrail.providers._streaming import ReplyReader, read_reply
+from handrail.providers.assemble import OpenBlock
 from handrail.providers.base import ModelInfo, Part, Request
-from handrail.providers.chat_request import ChatQuirks, chat_body
 from handrail.providers.http import Wire, bearer
-from handrail.providers.streaming import StreamFault, count, fault, mapping, read_reply, words
 
-STOPS: dict[str, StopReason] = {
-    "stop": "stop",
-    "eos": "stop",
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "tool_use": "tool_use",
-    "length": "length",
-    "max_tokens": "length",
-    "max_output_tokens": "length",
-    "model_length": "length",
-    "content_filter": "refusal",
-    "refusal": "refusal",
-    "safety": "refusal",
-    "sensitive": "refusal",
-    "error": "error",
-    "network_error": "error",
-    "insufficient_system_resource": "error",
-    "model_context_window_exceeded": "error",
-}
+_EVENT_KEYS = name_set(
+    """
+    id object created model choices usage system_fingerprint service_tier provider obfuscation x_groq
+    prompt_filter_results type
+    """
+)
+_CHOICE_KEYS = name_set(
+    """
+    index delta message finish_reason logprobs native_finish_reason content_filter_results usage
+    """
+)
+_DELTA_KEYS = name_set(
+    """
+    role content tool_calls reasoning_content reasoning refusal function_call annotations
+    """
+)
+_THOUGHTS = ("reasoning_content", "reasoning", "reasoning_text", "thinking", "thought", "thoughts")
+_NOT_OURS = ("tool", "function")  # roles of results that a gateway repeats in its reply
 
 
-class ChatReader:
-    """Folds the events of one reply. A stop reason makes it whole: some servers leave out the end mark."""
+@dataclass(slots=True)
+class _Choice:
+    """One of the choices of a reply: all are parts of one answer, because one was asked for."""
+
+    number: int
+    word: str = ""
+    calls: list[OpenBlock] = field(default_factory=list)
+    by_index: dict[int, OpenBlock] = field(default_factory=dict)
+    text: OpenBlock | None = None
+    grew: bool = False
+
+
+class ChatReader(ReplyReader):
+    """Folds the events of one reply. A finish word makes it whole: some servers leave out the end mark."""
 
     def __init__(self, model: str) -> None:
-        self.reply = PartialReply(model)
-        self.done = False
-        self._calls: list[OpenBlock] = []
-        self._by_index: dict[int, OpenBlock] = {}
-        self._details: list[dict[str, Any]] = []
-        self._usage: Usage | None = None
+        super().__init__(model)
+        self._choices: dict[int, _Choice] = {}
+        self._attached: dict[str, Any] = {}
         self._refused = False
-        self._stop: str | None = None
-
-    @property
-    def ended(self) -> bool:
-        return self.done or self._stop is not None
-
-    @property
-    def bad_end(self) -> str | None:
-        """The stop reason where it names a fault of the server."""
-        return f"finish_reason: {self._stop}" if STOPS.get(self._stop or "") == "error" else None
-
-    def end_mark(self) -> None:
-        """The stream said `[DONE]`."""
-        self.done = True
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
         """What one event adds. Raises StreamFault for an error told in the stream, behind what came with it."""
         parts: list[Part] = []
-        self._count(event)
-        choice = _first_choice(event)
-        if choice is not None:
-            self._choice(choice, parts)
-        told = _error(event, choice)
-        return parts if told is None else _then(parts, fault(told, {}))
+        choices = event.get("choices")
+        if isinstance(choices, dict):
+            choices = [choices]
+        grew = False
+        if choices and isinstance(choices, list):
+            for place, choice in enumerate(choices):
+                if isinstance(choice, dict):
+                    grew |= self._choice(choice, place, parts)
+        counted = self._count(event)
+        if grew:
+            self.marked = self.counted = False
+        elif counted and self.word:
+            self.counted = True
+        told = self._error(event, choices)
+        return parts if told is None else _then(parts, told)
 
     def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:
         """The same for a server that answers with one completion and no stream."""
-        if _first_choice(body) is None and _error(body, None) is None:
+        if not items(body.get("choices")) and not tells_error(body):
             return None
         return self.feed(body)
 
@@ -92,140 +111,209 @@ class ChatReader:
 
         A reply that was cut by length stays so when an error behind it only explains the cut.
         """
-        reason = self._stop_reason()
+        reason = self.stop_reason()
         if failure is not None and reason != "length":
             reason = "error"
-        if self._details and reason != "error":
-            self.reply.thinking("", signature=json.dumps(self._details, ensure_ascii=False))
-        return self.reply.message(reason, usage=self._usage, stop_detail=self._stop, failure=failure)
+        if self._attached and reason != "error":
+            self.reply.close()
+            self.reply.thinking("", signature=json.dumps(self._attached, ensure_ascii=False))
+        _drop_repeats([choice.text for choice in self._choices.values() if choice.text is not None])
+        detail = self.word or None
+        return self.reply.message(reason, usage=self.usage, stop_detail=detail, failure=failure)
 
-    def _stop_reason(self) -> StopReason:
-        reason = STOPS.get(self._stop or "", "stop")
-        if self._refused and reason != "length":
-            return "refusal"
-        if reason in ("stop", "tool_use"):
-            return "tool_use" if self.reply.has_calls else "stop"
-        return reason
+    def meaning(self, word: str) -> StopReason:
+        """A full window is no cut on this wire: more output would not help, so recovery must compact (rule R3)."""
+        return "error" if is_full_window(word) else super().meaning(word)
 
-    def _choice(self, choice: Mapping[str, Any], parts: list[Part]) -> None:
-        delta = choice.get("delta") or choice.get("message")
-        if isinstance(delta, dict):
-            self._delta(delta, parts)
-        self._count(choice)
-        reason = choice.get("finish_reason")
-        if isinstance(reason, str) and reason:
-            self._stop = clean(reason)
+    def stop_reason(self) -> StopReason:
+        reason = super().stop_reason()
+        return "refusal" if self._refused and reason != "length" else reason
 
-    def _delta(self, delta: dict[str, Any], parts: list[Part]) -> None:
-        thought = delta.get("reasoning_content") or delta.get("reasoning")
-        details = delta.get("reasoning_details")
-        if isinstance(details, list) and details:
-            thought = self._keep_details(details, thought)
-        if thought and isinstance(thought, str):
-            self._thinking(thought, parts)
+    def _choice(self, given: Mapping[str, Any], place: int, parts: list[Part]) -> bool:
+        """Add one choice of an event; whether it held content."""
+        number = count(given.get("index"))
+        if number is None:
+            number = place
+        choice = self._choices.get(number)
+        if choice is None:
+            choice = self._choices[number] = _Choice(number)
+        before, choice.grew = len(parts), False
+        delta, message = given.get("delta"), given.get("message")
+        if delta and isinstance(delta, dict):
+            self._delta(choice, delta, parts)
+        if message and isinstance(message, dict):
+            self._delta(choice, message, parts, whole=True)
+        if text := given.get("text"):
+            self._text(choice, words(text), parts)  # the older completions wire
+        grew = choice.grew or len(parts) > before
+        if grew and choice.word:
+            choice.word = ""  # content came behind the word: it was not the end (rule W2)
+            self.word = self._word()
+        self._count(given)
+        word = given.get("finish_reason")
+        if word is None:
+            word = given.get("finishReason")
+        if word is not None:
+            self._end(choice, word, given.get("native_finish_reason"))
+        elif grew and self.word:
+            self.word = self._word()
+        return grew
+
+    def _end(self, choice: _Choice, word: Any, native: Any) -> None:
+        """Take over the finish word of a choice. The model's own word counts where it says worse than the wire's."""
+        said, own = word_in(word), word_in(native)
+        if says_nothing(said):
+            self.spoilt = self.spoilt or bool(said)
+            return
+        if stop_of(said) == "stop" and is_known(own) and stop_of(own) not in ("stop", "tool_use"):
+            said = own
+        choice.word = said
+        self.word = self._word()
+
+    def _word(self) -> str:
+        """The finish word of the reply: none while a choice lacks its own, else the one that says the worst."""
+        said = [choice.word for choice in self._choices.values()]
+        return max(said, key=lambda word: _WORST.index(stop_of(word))) if said and all(said) else ""
+
+    def _delta(
+        self, choice: _Choice, delta: Mapping[str, Any], parts: list[Part], *, whole: bool = False
+    ) -> None:
         content = delta.get("content")
+        if content.__class__ is str and content and not whole and delta.keys() <= _PLAIN_DELTA:
+            self._text(choice, content, parts)
+            return
+        if delta.get("role") in _NOT_OURS:
+            return
+        self._thought(delta, parts)
         if content and isinstance(content, str):
-            self._text(content, parts)
-        elif isinstance(content, list):
-            self._content_list(content, parts)
+            self._text(choice, content, parts, whole=whole)
+        elif isinstance(content, (list, dict)):
+            self._content_list(choice, content if isinstance(content, list) else [content], parts)
         refusal = delta.get("refusal")
         if refusal and isinstance(refusal, str):
             self._refused = True
-            self._text(refusal, parts)
-        calls = delta.get("tool_calls")
-        if isinstance(calls, list):
-            for fragment in calls:
-                if isinstance(fragment, dict):
-                    self._fragment(fragment, parts)
+            self._text(choice, refusal, parts)
+        calls = delta.get("tool_calls") or delta.get("toolCalls")
+        for fragment in [calls] if isinstance(calls, dict) else calls if isinstance(calls, list) else ():
+            if isinstance(fragment, dict):
+                self._fragment(choice, fragment, parts)
         legacy = delta.get("function_call")
-        if isinstance(legacy, dict):
-            self._fragment({"index": 0, "function": legacy}, parts)
+        if isinstance(legacy, dict) and legacy and not calls:
+            self._fragment(choice, {"index": 0, "function": legacy}, parts)
+        if not delta.keys() <= _DELTA_KEYS and (more := attached(delta)):
+            self._attached = merged(self._attached, more)
 
-    def _text(self, piece: str, parts: list[Part]) -> None:
-        if self._calls:
+    def _thought(self, delta: Mapping[str, Any], parts: list[Part]) -> None:
+        thought = first_text(delta, _THOUGHTS)
+        if not thought:
+            details = delta.get("reasoning_details") or delta.get("thinking_blocks")
+            thought = readable(details) if details else ""
+        if thought:
+            if self.reply.has_calls:
+                parts += self.reply.begin()
+            parts += self.reply.thinking(thought)
+
+    def _text(self, choice: _Choice, piece: str, parts: list[Part], *, whole: bool = False) -> None:
+        if self.reply.has_calls:
             parts += self.reply.begin()
-        parts += self.reply.text(piece)
+        block = choice.text
+        if block is None or not self.reply.grows(block):
+            if whole and block is not None and piece.startswith(block.text):
+                parts += block.settle(piece)
+                return
+            block = choice.text = self.reply.text_block(len(self._choices) > 1)
+        told = block.settle(piece) if whole else block.add(piece)
+        parts += told
+        choice.grew = choice.grew or bool(told) or not whole
 
-    def _thinking(self, piece: str, parts: list[Part]) -> None:
-        if self._calls:
-            parts += self.reply.begin()
-        parts += self.reply.thinking(piece)
-
-    def _content_list(self, content: list[Any], parts: list[Part]) -> None:
+    def _content_list(self, choice: _Choice, content: list[Any], parts: list[Part]) -> None:
         """Mistral's way: a list of text and of thinking, whose thinking is a list of text again."""
         for block in content:
-            if not isinstance(block, dict):
+            if isinstance(block, str):
+                self._text(choice, block, parts)
+            if not isinstance(block, dict) or "tool" in words(block.get("type")):
                 continue
-            inner = block.get("thinking")
-            pieces = inner if isinstance(inner, list) else [inner]
-            for piece in pieces:
-                thought = piece.get("text") if isinstance(piece, dict) else piece
-                if thought and isinstance(thought, str):
-                    self._thinking(thought, parts)
-            text = block.get("text")
-            if text and isinstance(text, str):
-                self._text(text, parts)
+            if thought := readable(block.get("thinking")):
+                parts += [*self.reply.begin(), *self.reply.thinking(thought)]
+            if text := words(block.get("text")):
+                self._text(choice, text, parts)
 
-    def _keep_details(self, details: list[Any], thought: Any) -> Any:
-        """OpenRouter's way: details to send back as they came, the pieces of one joined. Their words are the
-        thinking when there is no other."""
-        readable = []
-        for detail in details:
-            if not isinstance(detail, dict):
-                continue
-            readable.append(words(detail.get("text") or detail.get("summary")))
-            last = self._details[-1] if self._details else None
-            if last is not None and all(last.get(k) == detail.get(k) for k in ("type", "index")):
-                for key, value in detail.items():
-                    joins = key in ("text", "summary", "data") and isinstance(last.get(key), str)
-                    if joins and isinstance(value, str):
-                        last[key] += value
-                    elif value is not None:
-                        last[key] = value
-            else:
-                self._details.append(dict(detail))
-        return thought or "".join(readable)
-
-    def _fragment(self, fragment: Mapping[str, Any], parts: list[Part]) -> None:
-        function = mapping(fragment.get("function"))
-        id, name = words(fragment.get("id")), words(function.get("name"))
-        call = self._call_for(fragment.get("index"), id, name)
+    def _fragment(self, choice: _Choice, fragment: Mapping[str, Any], parts: list[Part]) -> None:
+        choice.grew = True
+        function = mapping(fragment.get("function") or fragment.get("custom"))
+        if not function and "name" in fragment:
+            function = fragment
+        id, name = text_name(fragment.get("id") or fragment.get("call_id")), words(function.get("name"))
+        arguments = function.get("arguments")
+        if arguments is None:
+            arguments = function.get("parameters") or function.get("input") or fragment.get("arguments")
+        if isinstance(arguments, (dict, list)):
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        piece = words(arguments)
+        call = self._call_for(choice, count(fragment.get("index")), id, name, piece)
         call.id = call.id or id
         if not call.begun and name != call.name:
             call.name += name
-        arguments = function.get("arguments")
-        if isinstance(arguments, (dict, list)):
-            arguments = json.dumps(arguments, ensure_ascii=False)
-        if piece := words(arguments):
+        more = attached(fragment)
+        if inner := attached(function) if function is not fragment else None:
+            more["function"] = inner
+        call.attach(more)
+        if piece:
             parts += call.add(piece)
             if call.name and not call.begun:
                 parts += self.reply.begin(call)  # at the first argument the name is whole
 
-    def _call_for(self, index: Any, id: str, name: str) -> OpenBlock:
+    def _call_for(self, choice: _Choice, index: int | None, id: str, name: str, piece: str) -> OpenBlock:
         """The call that a fragment belongs to: by its index, else its id, else the last one; or a new one."""
-        if isinstance(index, int):
-            known = self._by_index.get(index)
+        calls, last = choice.calls, choice.calls[-1] if choice.calls else None
+        if index is not None:
+            known = choice.by_index.get(index)
+            if known is None and last is not None and not id and not name and not last.pieces:
+                known = choice.by_index[index] = last  # a nameless entry holds the arguments of the last call
         elif id:
-            known = next((c for c in self._calls if c.id == id), None)
-            last = self._calls[-1] if self._calls else None
+            known = next((call for call in calls if call.id == id), None)
             if known is None and last is not None and not last.id and not name:
                 known = last
+            if known is not None and name and _is_another(known, piece):
+                known = None
         else:
-            known = self._calls[-1] if self._calls else None
+            known = last
         if known is not None and not _is_followed_by(known, id, name):
             return known
-        call = self.reply.nameless_call(("call", len(self._calls)))
-        self._calls.append(call)
-        if isinstance(index, int):
-            self._by_index[index] = call
+        call = self.reply.nameless_call(("call", choice.number, len(calls)))
+        calls.append(call)
+        if index is not None:
+            choice.by_index[index] = call
         return call
 
-    def _count(self, holder: Mapping[str, Any]) -> None:
+    def _count(self, holder: Mapping[str, Any]) -> bool:
+        """Take over the tokens that `holder` counts, if it does."""
         usage = holder.get("usage")
         if usage is None and "x_groq" in holder:
             usage = mapping(holder["x_groq"]).get("usage")
-        if isinstance(usage, dict):
-            self._usage = read_usage(usage) or self._usage
+        found = read_usage(usage) if isinstance(usage, dict) else None
+        self.usage = found or self.usage
+        return found is not None
+
+    def _error(self, event: Mapping[str, Any], choices: object) -> StreamFault | None:
+        """The error that an event tells of, if any; an event of no known shape is kept as evidence."""
+        if choices and isinstance(choices, list):
+            for choice in choices:
+                if isinstance(choice, dict) and (error := _choice_error(choice)) is not None:
+                    return fault(error, self.statuses)
+            if not event.keys() <= _EVENT_KEYS and tells_error(event, known=True):
+                return fault(event, self.statuses)
+            return None
+        if event.keys() <= _EVENT_KEYS and event.get("object") != "error" and event.get("type") != "error":
+            return None
+        if tells_error(event, known=bool(event.get("usage") or "prompt_filter_results" in event)):
+            return fault(event, self.statuses)
+        self.unknown({key: value for key, value in event.items() if key not in _EVENT_KEYS})
+        return None
+
+
+_PLAIN_DELTA = frozenset(("content", "role"))
+_WORST = ("stop", "tool_use", "aborted", "length", "refusal", "error")
 
 
 def _is_followed_by(call: OpenBlock, id: str, name: str) -> bool:
@@ -235,51 +323,40 @@ def _is_followed_by(call: OpenBlock, id: str, name: str) -> bool:
         return False
     if id and call.id:
         return id != call.id
-    return bool(call.pieces) and isinstance(_json(call.text), dict)
+    return bool(call.pieces) and is_whole(call.pieces)
 
 
-def _json(text: str) -> Any:
-    try:
-        return from_json(text)
-    except ValueError:
-        return None
+def _is_another(call: OpenBlock, piece: str) -> bool:
+    """Whether a fragment with the id of `call` is another call: the arguments of both are whole, and differ."""
+    if not is_whole(call.pieces) or not is_whole([piece]):
+        return False
+    return not same_arguments(call.pieces, [piece])
 
 
-def _first_choice(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    choices = event.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    return choice if isinstance(choice, dict) else None
+def _choice_error(choice: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The error inside a choice, its delta or its message."""
+    for holder, usual in (
+        (choice, _CHOICE_KEYS),
+        (mapping(choice.get("delta")), _DELTA_KEYS),
+        (mapping(choice.get("message")), _DELTA_KEYS),
+    ):
+        if not holder.keys() <= usual and tells_error(holder, known=True):
+            return {"error": holder["error"]} if holder.get("error") else holder
+    return None
+
+
+def _drop_repeats(blocks: list[OpenBlock]) -> None:
+    """Hide what a further choice only repeats."""
+    seen: set[str] = set()
+    for block in blocks:
+        text = block.text
+        block.hidden = text in seen
+        seen.add(text)
 
 
 def _then(parts: list[Part], told: StreamFault) -> Iterator[Part]:
     yield from parts
     raise told
-
-
-def _error(event: Mapping[str, Any], choice: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """The error that an event tells of, if any."""
-    error = event.get("error") or (choice.get("error") if choice is not None else None)
-    if error:
-        return {"error": error}
-    return event if "error" in (event.get("object"), event.get("type")) else None
-
-
-def read_usage(usage: dict[str, Any]) -> Usage | None:
-    """Tokens of a reply; None when nothing was counted. `input` leaves out what a cache gave or took."""
-    details, said = (
-        mapping(usage.get("prompt_tokens_details")),
-        mapping(usage.get("completion_tokens_details")),
-    )
-    reasoning = count(said.get("reasoning_tokens")) or 0
-    prompt, output = count(usage.get("prompt_tokens")) or 0, count(usage.get("completion_tokens")) or 0
-    if reasoning and count(usage.get("total_tokens")) == prompt + output + reasoning:
-        output += reasoning  # xAI counts reasoning beside the completion, the others inside it
-    read = count(details.get("cached_tokens"))
-    read = read or count(usage.get("prompt_cache_hit_tokens")) or count(usage.get("cached_tokens")) or 0
-    written = count(details.get("cache_write_tokens")) or 0
-    if not prompt and not output:
-        return None
-    return Usage(max(0, prompt - read - written), output, read, written)
 
 
 PATH = "chat/completions"

@@ -10,8 +10,8 @@ import asyncio
 import ipaddress
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,27 +19,12 @@ import httpx
 
 from handrail._version import __version__
 from handrail.clock import Clock, RealClock
-from handrail.messages import Failure, Phase, clean
+from handrail.messages import Failure, clean
+from handrail.providers._http_reply import HttpFailure, HttpReply, error_body, reply_failure, root_words
 from handrail.providers.base import ModelInfo, ProviderNotice
-from handrail.providers.sse import EventDecoder, ServerEvent
-
-HANG_UP = frozenset({"llama.cpp"})
-"""Servers, by their `server` header, that close the connection behind a stream though they offer to keep it."""
 
 CONNECT_S = 15.0
 WRITE_S = 60.0
-ERROR_BODY_S = 10.0  # for the body of an error, which tells more than the status but is not worth a hang
-MAX_ERROR_BODY = 64 * 1024
-MAX_BODY = 32 * 1024 * 1024
-_SECRET_HEADERS = {"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie"}
-
-
-class HttpFailure(Exception):
-    """A call that failed, as the data that recovery reads."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.text)
-        self.failure = failure
 
 
 class Http:
@@ -97,7 +82,7 @@ class Http:
     @asynccontextmanager
     async def post(
         self, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None
-    ) -> AsyncIterator[Reply]:
+    ) -> AsyncIterator[HttpReply]:
         """Post `body` as JSON to `path` under the base URL; the reply, once it began well.
 
         Raises HttpFailure for a connection that fails, a status that is not 2xx, and no header in time.
@@ -107,7 +92,7 @@ class Http:
         try:
             if not response.is_success:
                 raise HttpFailure(await self._status_failure(response))
-            yield Reply(response, self._provider, self._clock)
+            yield HttpReply(response, self._provider, self._clock)
         finally:
             with self._clock.busy():
                 await response.aclose()
@@ -144,10 +129,10 @@ class Http:
     def _send_failure(self, error: Exception) -> Failure:
         connecting = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError)
         if isinstance(error, connecting):
-            words = f"could not connect to {self._base.netloc.decode()}: {_root_words(error)}"
+            words = f"could not connect to {self._base.netloc.decode()}: {root_words(error)}"
             return Failure(words, self._provider, "connect")
         if isinstance(error, httpx.HTTPError):
-            return Failure(_root_words(error), self._provider, "response")
+            return Failure(root_words(error), self._provider, "response")
         # Nothing was tried on the network and trying again would not help: no fault of connecting.
         words = f"the request could not be made (check HTTPS_PROXY, SSL_CERT_FILE and the base URL): {error}"
         return Failure(clean(words), self._provider, "response")
@@ -161,90 +146,8 @@ class Http:
             )
         else:
             with self._clock.busy():
-                text = await _error_body(response) or text
-        return _failure(response, self._provider, "response", text)
-
-
-class Reply:
-    """A reply that began well. It must be read inside the block of `Http.post` that gave it."""
-
-    def __init__(self, response: httpx.Response, provider: str, clock: Clock) -> None:
-        self._response = response
-        self._provider = provider
-        self._clock = clock
-        self._patience: float | None = None
-        self._keeps = response.headers.get("server", "").lower() not in HANG_UP
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers, names in lower case, without cookies."""
-        return _public_headers(self._response)
-
-    def failure(self, text: str, *, phase: Phase = "stream", status: int | None = None) -> Failure:
-        """A failure that this reply tells of; the status is its own unless another is given."""
-        failure = _failure(self._response, self._provider, phase, text)
-        return failure if status is None else Failure(text, self._provider, phase, status, failure.headers)
-
-    def ending(self, seconds: float) -> None:
-        """The reply is whole: the rest of the stream is awaited no longer than this for each further chunk.
-
-        Reading to the end lets the connection be used again; a server that never ends must not hold it. Where the
-        server hangs up behind each stream nothing more is read: a connection that is closing must not be used again,
-        for the next request would race with the end of it.
-        """
-        self._patience = seconds
-
-    async def events(self) -> AsyncGenerator[ServerEvent, None]:
-        """The events as they come. A JSON body without events is one event with the name `body`.
-
-        Raises HttpFailure when the stream breaks, and for a body that is neither (a web page, say).
-        """
-        decoder = EventDecoder()
-        seen = bytearray()  # what came before the first event, to show when no event comes
-        streaming = False
-        async with aclosing(self._chunks()) as chunks:
-            async for chunk in chunks:
-                if not streaming and not _begins_as_events(bytes(seen + chunk)):
-                    yield self._body_event(await _rest(bytes(seen + chunk), chunks))
-                    return
-                try:
-                    events = decoder.feed(chunk)
-                except ValueError as error:
-                    raise HttpFailure(self.failure(str(error))) from None
-                if not streaming:
-                    streaming = bool(events)
-                    seen += chunk[: max(0, MAX_ERROR_BODY - len(seen))]
-                for event in events:
-                    yield event
-        if not streaming:
-            words = clean(seen.decode("utf-8", "replace")).strip()
-            raise HttpFailure(self.failure(words or "the stream ended before any event came"))
-
-    def _body_event(self, body: bytes) -> ServerEvent:
-        text = body.decode("utf-8-sig", "replace").strip()
-        if text.startswith("<"):
-            raise HttpFailure(self.failure(clean(text[:MAX_ERROR_BODY]), phase="response"))
-        return ServerEvent("body", text)
-
-    async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        # A body that is not compressed is taken as it comes: each layer costs as much as a delta does.
-        packed = "content-encoding" in self._response.headers
-        stream = self._response.aiter_bytes() if packed else self._response.aiter_raw()
-        busy = self._clock.busy
-        try:
-            while self._keeps or self._patience is None:
-                with busy():
-                    if self._patience is None:
-                        chunk = await anext(stream)
-                    else:
-                        async with asyncio.timeout(self._patience):
-                            chunk = await anext(stream)
-                yield chunk
-        except StopAsyncIteration:
-            return
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
-            if self._patience is None:  # otherwise the reply is whole already, and the tail is not missed
-                raise HttpFailure(self.failure(_root_words(error))) from None
+                text = await error_body(response) or text
+        return reply_failure(response, self._provider, "response", text)
 
 
 def is_loopback(host: str) -> bool:
@@ -292,62 +195,6 @@ def _checked_headers(headers: Mapping[str, str], provider: str) -> dict[str, str
                 " which no HTTP header may hold. If it carries a key, copy the key again."
             )
     return dict(headers)
-
-
-def _begins_as_events(head: bytes) -> bool:
-    """Whether `head` may be the beginning of an event stream: no field of one begins like JSON or HTML."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"[", b"<")
-
-
-async def _rest(head: bytes, chunks: AsyncIterator[bytes]) -> bytes:
-    pieces, size = [head], len(head)
-    async for chunk in chunks:
-        pieces.append(chunk)
-        size += len(chunk)
-        if size > MAX_BODY:
-            break
-    return b"".join(pieces)
-
-
-async def _error_body(response: httpx.Response) -> str:
-    pieces, size = [], 0
-    try:
-        async with asyncio.timeout(ERROR_BODY_S):
-            async for chunk in response.aiter_bytes():
-                pieces.append(chunk)
-                size += len(chunk)
-                if size >= MAX_ERROR_BODY:
-                    break
-    except (httpx.HTTPError, httpx.StreamError, OSError):
-        pass
-    return clean(b"".join(pieces)[:MAX_ERROR_BODY].decode("utf-8", "replace")).strip()
-
-
-def _failure(response: httpx.Response, provider: str, phase: Phase, text: str) -> Failure:
-    return Failure(text, provider, phase, response.status_code, _public_headers(response))
-
-
-def _public_headers(response: httpx.Response) -> dict[str, str]:
-    """Names in lower case; what could hold a secret is left out (rule J5)."""
-    return {k: clean(v) for k, v in response.headers.items() if k not in _SECRET_HEADERS}
-
-
-def _root_words(error: BaseException) -> str:
-    """What an error says, and what the error at its root says where that is more (`Connection refused`)."""
-    words = str(error) or ("timed out" if isinstance(error, httpx.TimeoutException) else type(error).__name__)
-    root = error
-    while (inner := _inner(root)) is not None:
-        root = inner
-    deep = str(root)
-    if isinstance(root, OSError) and root.errno:
-        deep = os.strerror(root.errno) if root.errno > 0 else str(root.strerror)
-    return clean(words if not deep or deep in words else f"{words}: {deep}")
-
-
-def _inner(error: BaseException) -> BaseException | None:
-    if isinstance(error, BaseExceptionGroup):
-        return error.exceptions[0]
-    return error.__cause__ or error.__context__
 
 
 class Wire:

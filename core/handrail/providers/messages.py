@@ -13,12 +13,24 @@ from typing import Any
 import httpx
 
 from handrail.clock import Clock
-from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import OpenBlock, PartialReply
+from handrail.messages import AssistantMessage, Failure, Usage, clean
+from handrail.providers._calls import same_arguments
+from handrail.providers._evidence import (
+    attached,
+    count,
+    fault,
+    items,
+    mapping,
+    read_usage,
+    tells_error,
+    text_name,
+    words,
+)
+from handrail.providers._messages_request import AnthropicQuirks, messages_body
+from handrail.providers._streaming import ReplyReader, read_reply
+from handrail.providers.assemble import OpenBlock
 from handrail.providers.base import ModelInfo, Part, Request
 from handrail.providers.http import Wire
-from handrail.providers.messages_request import AnthropicQuirks, messages_body
-from handrail.providers.streaming import count, fault, items, mapping, read_reply, tells_error, words
 
 STATUSES = {
     "invalid_request_error": 400,
@@ -33,43 +45,40 @@ STATUSES = {
     "overloaded_error": 529,
 }
 
-STOPS: Mapping[str, StopReason] = {
-    "end_turn": "stop",
-    "stop_sequence": "stop",
-    "pause_turn": "stop",  # recovery goes on when it reads the detail
-    "tool_use": "tool_use",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "refusal": "refusal",
-}
-
 _DELTAS = {
     "text_delta": ("text", "text"),
     "thinking_delta": ("thinking", "thinking"),
     "input_json_delta": ("call", "partial_json"),
 }
+_EVENT_KEYS = frozenset(("type", "message", "delta", "usage", "index", "content_block", "context_management"))
 _CONTEXT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-class MessagesReader:
-    """Folds the events of one reply. Only `message_stop` makes it whole: no stop reason does before that."""
+class MessagesReader(ReplyReader):
+    """Folds the events of one reply. `message_stop` ends it, or its stop reason once all blocks are closed."""
 
-    bad_end: str | None = None
+    statuses = STATUSES
 
     def __init__(self, model: str) -> None:
-        self.done = False
-        self.reply = PartialReply(model)
+        super().__init__(model)
         self._given: dict[int | None, tuple[OpenBlock, str]] = {}  # arguments that came whole, not streamed
-        self._usage: dict[str, int] = {}
-        self._stop: str | None = None
+        self._open: set[int | None] = set()
+        self._counts: dict[str, int] = {}
         self._detail: str | None = None
+        self._foreign = False
 
     @property
-    def ended(self) -> bool:
-        return self.done
+    def closed(self) -> bool:
+        return not self._open
+
+    @property
+    def has_foreign_calls(self) -> bool:
+        """Whether the provider called tools that it runs by itself."""
+        return self._foreign
 
     def end_mark(self) -> None:
-        """`[DONE]` means nothing here."""
+        """`[DONE]` is the mark of another wire: it ends what the stop reason ended."""
+        self.marked = self.marked or bool(self.word and self.closed)
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
         """What one event adds. Raises StreamFault for an error told in the stream."""
@@ -79,44 +88,51 @@ class MessagesReader:
             case "content_block_start":
                 return self._start(event)
             case "content_block_stop":
-                return self._arguments(count(event.get("index")))
+                return self._stop(count(event.get("index")))
             case "message_start":
-                self._use(mapping(mapping(event.get("message")).get("usage")))
+                self._begin(mapping(event.get("message")))
             case "message_delta":
                 self._end(mapping(event.get("delta")))
                 self._use(mapping(event.get("usage")))
+                self.counted = self.counted or bool(self.word and event.get("usage"))
             case "message_stop":
-                self.done = True
-                return [part for index in tuple(self._given) for part in self._arguments(index)]
-            case _ if tells_error(event):
-                raise fault(event, STATUSES)
+                self.marked = True
+                return [part for index in tuple(self._given) for part in self._stop(index)]
+            case _:
+                return self.unknown(event)
+        if not event.keys() <= _EVENT_KEYS and tells_error(event, known=True):
+            raise fault(event, self.statuses)
         return ()
 
-    def whole(self, body: Mapping[str, Any]) -> Iterable[Part]:
+    def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:
         """The same for a server that answers with one message and no stream."""
-        if tells_error(body):
-            raise fault(body, STATUSES)
-        if body.get("type") != "message":
-            return ()
+        if body.get("type") != "message" or tells_error(body, known=True):
+            return None
         parts: list[Part] = []
         for index, block in enumerate(items(body.get("content"))):
             parts += self._start({"index": index, "content_block": block})
-            parts += self._arguments(index)
+            parts += self._stop(index)
         self._end(body)
         self._use(mapping(body.get("usage")))
-        self.done = True
+        self.marked = True
         return parts
 
     def message(self, failure: Failure | None) -> AssistantMessage:
         """The reply as far as it came, an error when there is a failure."""
-        reason: StopReason = "error" if failure else STOPS.get(self._stop or "", "stop")
-        if reason == "tool_use" and not self.reply.calls:
-            reason = "stop"  # the provider's own tools: no call is left for us
-        detail = self._detail or self._stop
+        reason = self.stop_reason()
+        if failure is not None and reason != "length":
+            reason = "error"
+        detail = self._detail or self.word or None
         return self.reply.message(reason, usage=self._total(), stop_detail=detail, failure=failure)
 
+    def _begin(self, message: Mapping[str, Any]) -> None:
+        self._use(mapping(message.get("usage")))
+        self._end(message)
+
     def _start(self, event: Mapping[str, Any]) -> list[Part]:
+        self.revoke()
         index, given = count(event.get("index")), mapping(event.get("content_block"))
+        self._open.add(index)
         match given.get("type"):
             case "text":
                 return self.reply.open(index, "text").add(words(given.get("text")))
@@ -126,12 +142,15 @@ class MessagesReader:
                 return block.add(words(given.get("thinking")))
             case "redacted_thinking":
                 self.reply.open(index, "thinking", redacted=words(given.get("data")) or None)
-            case "tool_use":
-                block, parts = self.reply.call(index, words(given.get("id")), words(given.get("name")))
-                if given.get("input"):
-                    self._given[index] = (block, json.dumps(given["input"], ensure_ascii=False))
+            case "tool_use" | "function_call" | "tool_call":
+                block, parts = self.reply.call(index, text_name(given.get("id")), words(given.get("name")))
+                block.attach(attached(given))
+                if whole := given.get("input"):
+                    text = whole if isinstance(whole, str) else json.dumps(whole, ensure_ascii=False)
+                    self._given[index] = (block, text)
                 return parts
-            case _:
+            case kind:
+                self._foreign = self._foreign or "tool_use" in words(kind)
                 self.reply.open(index, "other")
         return []
 
@@ -139,40 +158,51 @@ class MessagesReader:
         index, delta = count(event.get("index")), mapping(event.get("delta"))
         block, what = self.reply.get(index), words(delta.get("type"))
         if what == "signature_delta":
-            if block is not None and block.kind == "thinking":
+            if block is not None and block.kind == "call":
+                block.attach(attached(delta))
+            elif block is not None:
                 block.sign(words(delta.get("signature")))
             return ()
+        if self.word or self.marked:
+            self.revoke()
         kind, key = _DELTAS.get(what, ("other", ""))
-        if block is None and kind == "text":
-            block = self.reply.open(index, "text")
-        elif block is None and kind == "thinking":
-            block = self.reply.open(index, "thinking")
+        if (block is None or block.kind != kind) and kind in ("text", "thinking"):
+            block = self.reply.open(index, "text" if kind == "text" else "thinking")
+            self._open.add(index)
         if block is None or block.kind != kind:
+            if tells_error(delta, known=True):
+                raise fault(delta, self.statuses)
             return ()
         return block.add(words(delta.get(key)))
 
-    def _arguments(self, index: int | None) -> list[Part]:
+    def _stop(self, index: int | None) -> list[Part]:
+        """End a block; its arguments are filled in where they came whole at its start."""
+        self._open.discard(index)
         block, whole = self._given.pop(index, (None, ""))
-        return block.add(whole) if block is not None and not block.text else []
+        if block is None or (block.pieces and same_arguments(block.pieces, [whole])):
+            return []
+        return block.add(whole)
 
     def _end(self, delta: Mapping[str, Any]) -> None:
-        if stop := words(delta.get("stop_reason")):
-            self._stop = clean(stop)
+        self.say(delta.get("stop_reason") or delta.get("finish_reason"))
         if why := words(mapping(delta.get("stop_details")).get("explanation")):
-            self._detail = f"{self._stop}: {clean(why)}"
+            self._detail = f"{self.word}: {clean(why)}"
 
     def _use(self, usage: Mapping[str, Any]) -> None:
         """Take counts over; the last one told is the total. One that read nothing counts output only."""
         told = {k: n for k in (*_CONTEXT, "output_tokens") if (n := count(usage.get(k))) is not None}
+        if not told and (other := read_usage(usage)) is not None:  # the names of another wire
+            told = dict(zip(_CONTEXT, (other.input, other.cache_read, other.cache_write), strict=True))
+            told["output_tokens"] = other.output
         if not any(told.get(k) for k in _CONTEXT):
-            told = {k: n for k, n in told.items() if k not in self._usage or k == "output_tokens"}
-        self._usage |= told
+            told = {k: n for k, n in told.items() if k not in self._counts or k == "output_tokens"}
+        self._counts |= told
 
     def _total(self) -> Usage | None:
-        if not self._usage:
+        if not self._counts:
             return None
-        read, cached, written = (self._usage.get(k, 0) for k in _CONTEXT)
-        return Usage(read, self._usage.get("output_tokens", 0), cached, written)
+        read, cached, written = (self._counts.get(k, 0) for k in _CONTEXT)
+        return Usage(read, self._counts.get("output_tokens", 0), cached, written)
 
 
 PATH = "v1/messages"

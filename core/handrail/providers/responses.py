@@ -16,12 +16,23 @@ from typing import Any
 import httpx
 
 from handrail.clock import Clock
-from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import Kind, OpenBlock, PartialReply
+from handrail.messages import AssistantMessage, Failure, StopReason
+from handrail.providers._evidence import (
+    attached,
+    count,
+    fault,
+    items,
+    mapping,
+    read_usage,
+    tells_error,
+    words,
+)
+from handrail.providers._responses_request import ResponsesQuirks, output_cap, responses_body
+from handrail.providers._stops import stop_of, word_in
+from handrail.providers._streaming import ReplyReader, read_reply
+from handrail.providers.assemble import Kind, OpenBlock
 from handrail.providers.base import ModelInfo, Part, Request
 from handrail.providers.http import Wire, bearer
-from handrail.providers.responses_request import ResponsesQuirks, output_cap, responses_body
-from handrail.providers.streaming import count, fault, items, mapping, read_reply, tells_error, words
 
 STATUSES = {
     "invalid_prompt": 400,
@@ -41,7 +52,7 @@ _PIECES = {
     "response.function_call_arguments": ("function_call", "arguments", "", "arguments"),
 }
 _STATUS = ("completed", "incomplete", "failed", "cancelled")
-_ENDS = tuple(f"response.{status}" for status in _STATUS)
+_ENDS = {f"response.{status}": status for status in _STATUS} | {"response.done": "completed"}
 _KINDS: Mapping[str, Kind] = {"message": "text", "reasoning": "thinking"}
 
 
@@ -56,7 +67,7 @@ class _Item:
     parts: dict[tuple[str, int], OpenBlock] = field(default_factory=dict)
 
 
-class ResponsesReader:
+class ResponsesReader(ReplyReader):
     """Folds the events of one reply.
 
     `cap` is the output asked for, in tokens: some servers call a reply that hit it completed. A raw chain of
@@ -64,26 +75,26 @@ class ResponsesReader:
     goes back to its model only; in one that did not it stays as text, for the checkpoint (rule R8).
     """
 
-    bad_end: str | None = None
+    statuses = STATUSES
 
     def __init__(self, model: str, cap: int | None = None) -> None:
-        self.done = False
+        super().__init__(model)
         self._cap = cap
-        self.reply = PartialReply(model)
         self._items: list[_Item] = []
         self._by_name: dict[str, _Item] = {}
         self._by_index: dict[int, _Item] = {}
+        self._open_items: set[int] = set()
         self._raw: list[OpenBlock] = []
-        self._usage: Usage | None = None
         self._refused = False
-        self._cut: str | None = None
+        self._why = ""  # why the response is incomplete
 
     @property
-    def ended(self) -> bool:
-        return self.done
+    def closed(self) -> bool:
+        return not self._open_items
 
     def end_mark(self) -> None:
-        """`[DONE]` means nothing here."""
+        """`[DONE]` is the mark of another wire: it ends a reply all of whose items were completed."""
+        self.marked = self.marked or bool(self._items and self.closed)
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
         """What one event adds. Raises StreamFault for an error told in the stream."""
@@ -92,42 +103,53 @@ class ResponsesReader:
         if stem in _PIECES and last in ("delta", "done"):
             return self._piece(event, stem, last)
         if kind == "response.output_item.added":
-            return self._open(mapping(event.get("item")), count(event.get("output_index")))[1]
+            return self._added(event)
         if kind == "response.output_item.done":
             return self._item_done(event)
         if kind in _ENDS:
-            return self._end(mapping(event.get("response")), kind.removeprefix("response."))
-        if tells_error(event):
-            raise fault(event, STATUSES)
-        return ()
+            return self._end(mapping(event.get("response")), _ENDS[kind])
+        if kind.startswith("response.") and not tells_error(event, known=True):
+            return ()
+        return self.unknown(event)
 
-    def whole(self, body: Mapping[str, Any]) -> Iterable[Part]:
+    def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:
         """The same for a server that answers with one response and no stream."""
-        if body.get("status") in _STATUS:
-            return self._end(body, "completed")
-        if tells_error(body):
-            raise fault(body, STATUSES)
-        return ()
+        return self._end(body, "completed") if body.get("status") in _STATUS else None
 
     def message(self, failure: Failure | None) -> AssistantMessage:
         """The reply as far as it came, an error when there is a failure."""
-        reason, detail = self._stop()
-        if failure:
-            reason, detail = "error", None
+        reason = self.stop_reason()
+        if failure is not None and reason != "length":
+            reason = "error"
+        detail = None if reason == "error" else self._detail(reason)
         for block in self._raw:
             block.hidden = reason in ("stop", "tool_use")
-        return self.reply.message(reason, usage=self._usage, stop_detail=detail, failure=failure)
+        return self.reply.message(reason, usage=self.usage, stop_detail=detail, failure=failure)
 
-    def _stop(self) -> tuple[StopReason, str | None]:
-        calls = self.reply.calls
-        if self._cut is not None:
-            return ("refusal" if self._cut == "content_filter" else "length"), self._cut
+    def stop_reason(self) -> StopReason:
+        reason = super().stop_reason()
+        if self.word and reason != "stop" and reason != "tool_use":
+            return reason
         if self._refused:
-            return "refusal", "refusal"
-        capped = self._cap is not None and self._usage is not None and self._usage.output >= self._cap
+            return "refusal"
+        calls = self.reply.calls
+        capped = self._cap is not None and self.usage is not None and self.usage.output >= self._cap
         if capped and (not calls or any(call.error for call in calls)):
-            return "length", "max_output_tokens"
-        return ("tool_use" if calls else "stop"), "completed" if self.done else None
+            return "length"
+        return "tool_use" if calls else "stop"
+
+    def _detail(self, reason: StopReason) -> str | None:
+        if self.word:
+            return self._why or self.word
+        return {"refusal": "refusal", "length": "max_output_tokens"}.get(
+            reason, "completed" if self.marked else None
+        )
+
+    def _added(self, event: Mapping[str, Any]) -> list[Part]:
+        self.revoke()
+        item, parts = self._open(mapping(event.get("item")), count(event.get("output_index")))
+        self._open_items.add(item.number)
+        return parts
 
     def _piece(self, event: Mapping[str, Any], stem: str, last: str) -> list[Part]:
         item_type, part, number, whole = _PIECES[stem]
@@ -137,6 +159,10 @@ class ResponsesReader:
         if item is None:
             given = {"type": item_type, "id": event.get("item_id")}
             item, _ = self._open(given, count(event.get("output_index")))
+        if last == "delta" and self.marked:
+            self.revoke()
+        if last == "delta":
+            self._open_items.add(item.number)
         block = self._part(item, part, count(event.get(number)) or 0)
         if last == "delta":
             return block.add(words(event.get("delta")))
@@ -188,10 +214,14 @@ class ResponsesReader:
     def _settle(self, item: _Item, given: Mapping[str, Any]) -> list[Part]:
         """Fill in what the whole item holds and its pieces did not."""
         parts: list[Part] = []
+        self._open_items.discard(item.number)
+        if words(given.get("status")).lower() in ("incomplete", "failed", "in_progress"):
+            self._open_items.add(item.number)
         if item.type == "function_call":
+            item.first.attach(attached(given))
             item.first.id = item.first.id or words(given.get("call_id"))
             item.first.name = item.first.name or words(given.get("name"))
-            return self._part(item, "arguments", 0).settle(words(given.get("arguments")))
+            return self._part(item, "arguments", 0).settle(_arguments(given))
         if item.type not in _KINDS:
             return parts
         for number, piece in enumerate(items(given.get("content"))):
@@ -208,17 +238,20 @@ class ResponsesReader:
         return parts
 
     def _end(self, response: Mapping[str, Any], status: str) -> list[Part]:
-        if response.get("status") in _STATUS:
-            status = response["status"]
-        self._usage = _usage(mapping(response.get("usage"))) or self._usage
+        """The end of the reply. The status inside counts more than the name of the event."""
+        told = words(response.get("status")).lower()
+        status = told if told in _STATUS else status
+        self.usage = read_usage(mapping(response.get("usage"))) or self.usage
         parts = self._fill(items(response.get("output")))
-        if status in ("failed", "cancelled"):
-            error = response.get("error") or {"message": f"the response was {status}"}
-            raise fault({"error": error}, STATUSES)
+        if status in ("failed", "cancelled") or tells_error(response, known=True):
+            error = response.get("error") or {"type": "server_error", "message": f"the response was {status}"}
+            raise fault({"error": error}, self.statuses)
         if status == "incomplete":
-            reason = words(mapping(response.get("incomplete_details")).get("reason"))
-            self._cut = clean(reason) or "incomplete"
-        self.done = True
+            self.say(status)
+            self._why = word_in(mapping(response.get("incomplete_details")).get("reason"))
+            if stop_of(self._why) == "refusal":
+                self.say(self._why)
+        self.marked = True
         return parts
 
     def _fill(self, output: list[Mapping[str, Any]]) -> list[Part]:
@@ -256,13 +289,10 @@ def _seal(given: Mapping[str, Any]) -> str | None:
     return json.dumps({"type": "reasoning", "id": "", "summary": [], **kept}, ensure_ascii=False)
 
 
-def _usage(usage: Mapping[str, Any]) -> Usage | None:
-    read, written = count(usage.get("input_tokens")), count(usage.get("output_tokens"))
-    if read is None and written is None:
-        return None
-    details = mapping(usage.get("input_tokens_details"))
-    cached, stored = count(details.get("cached_tokens")) or 0, count(details.get("cache_write_tokens")) or 0
-    return Usage(max(0, (read or 0) - cached - stored), written or 0, cached, stored)
+def _arguments(given: Mapping[str, Any]) -> str:
+    """The arguments of a whole call, also where they come as an object."""
+    arguments = given.get("arguments")
+    return json.dumps(arguments, ensure_ascii=False) if isinstance(arguments, dict) else words(arguments)
 
 
 PATH = "responses"

@@ -25,11 +25,11 @@ from replay import (
 )
 
 from handrail.messages import AssistantMessage, Thinking, Usage
+from handrail.providers._streaming import StreamFault
 from handrail.providers.base import ModelInfo, Provider, Started, TextDelta
 from handrail.providers.messages import Anthropic, MessagesReader
-from handrail.providers.streaming import StreamFault
 
-TERMINAL = b'"message_stop"'
+TERMINAL = b'"message_delta"'  # with it the stop reason and usage have come (rule W2)
 
 
 @pytest.fixture
@@ -215,13 +215,19 @@ async def test_the_base_url_may_end_in_what_people_paste(server: MockServer, pat
         ("max_tokens", "length"),
         ("model_context_window_exceeded", "length"),
         ("refusal", "refusal"),
-        ("something_new", "stop"),
+        ("MAX_TOKENS", "length"),
         (None, "stop"),
     ],
 )
 async def test_stop_reasons(reply: Reply, word: str | None, reason: str) -> None:
     message = await reply(start(), *text(0, "Hello"), *end(word))
     assert (message.stop_reason, message.stop_detail, message.failure) == (reason, word, None)
+
+
+async def test_W1_a_word_that_nobody_knows_finishes_nothing(reply: Reply) -> None:
+    message = await reply(start(), *text(0, "Hello"), *end("something_new"))
+    assert (message.stop_reason, message.text) == ("error", "Hello")
+    assert message.failure is not None and "something_new" in message.failure.text
 
 
 async def test_a_refusal_says_why(reply: Reply) -> None:
@@ -255,11 +261,14 @@ async def test_arguments_may_come_whole_at_the_start(reply: Reply) -> None:
     assert message.calls[0].arguments == {"at": "a"}
 
 
-async def test_arguments_given_at_the_start_and_streamed_count_once(reply: Reply) -> None:
+@pytest.mark.parametrize(("streamed", "good"), [('{"at": "a"}', True), ('{"at": "b"}', False)])
+async def test_W5_arguments_given_at_the_start_and_streamed_count_once(
+    reply: Reply, streamed: str, good: bool
+) -> None:
     given = {"type": "tool_use", "id": "t", "name": "look", "input": {"at": "a"}}
-    delta = {"type": "input_json_delta", "partial_json": '{"at": "b"}'}
+    delta = {"type": "input_json_delta", "partial_json": streamed}
     message = await reply(start(), *block(0, given, delta), *end("tool_use"))
-    assert message.calls[0].arguments == {"at": "b"}
+    assert (message.calls[0].arguments, message.calls[0].error is None) == ({"at": "a"} if good else {}, good)
 
 
 async def test_a_final_count_overrides_and_one_that_read_nothing_does_not(
@@ -327,7 +336,7 @@ async def test_a_body_without_a_stream_is_read_too(server: MockServer, claude: A
     assert message.failure is not None and message.failure.status == 529
 
 
-@pytest.mark.parametrize("data", ["{", "[1]", '"words"', "[" * 9999])
+@pytest.mark.parametrize("data", ["{", "[1", "[" * 9999])
 async def test_what_is_no_event_is_the_failure(server: MockServer, claude: Anthropic, data: str) -> None:
     server.answer(stream_of(start(), *text(0, "so far")) + f"data: {data}\n\n".encode())
     _, message = await ask(claude)

@@ -13,8 +13,8 @@ from sdk_types import check_sdk
 from wire_anthropic import check_anthropic
 
 from handrail.messages import Message, Thinking, ToolCall
+from handrail.providers._messages_request import AnthropicQuirks, messages_body
 from handrail.providers.base import Effort, ModelInfo, Request, ToolSpec
-from handrail.providers.messages_request import AnthropicQuirks, messages_body
 
 MODEL = ModelInfo("test/one", images=True)
 SDK: TypeAdapter[Any] = TypeAdapter(MessageCreateParamsStreaming)

@@ -14,7 +14,7 @@ from replay import ask, check_parts
 from wire_check import check_chat
 
 from handrail.messages import Message, Usage
-from handrail.providers.base import ModelInfo, Request, TextDelta
+from handrail.providers.base import ModelInfo, Request, Started, TextDelta
 from handrail.providers.chat import OpenAIChat
 
 pytestmark = pytest.mark.servers
@@ -142,6 +142,7 @@ async def test_K1_a_model_that_is_not_scripted(model: OpenAIChat) -> None:
 
 async def test_L9_a_request_that_was_given_up_leaves_the_server_well(model: OpenAIChat) -> None:
     stream = model.stream(say("break"))
+    assert isinstance(await anext(stream), Started)
     assert isinstance(await anext(stream), TextDelta)
     await stream.aclose()  # type: ignore[attr-defined]
     assert (await ask(model, say("long")))[1].text == "cut off he"

@@ -121,9 +121,13 @@ def terminal(body: bytes) -> int:
 def told(body: bytes) -> tuple[str, str]:
     """Text and thinking of the events that are whole in `body`, read without the client."""
     text, thinking = "", ""
-    for block in re.split(rb"(?:\r\n|\n|\r){2}", body)[:-1]:
-        data = b"".join(line[5:] for line in block.splitlines() if line.startswith(b"data:"))
-        for delta in (choice["delta"] for choice in json.loads(data or b'{"choices":[]}')["choices"]):
+    lines = re.split(rb"\r\n|\n|\r", body)
+    for data in (line[5:] for line in lines if line.startswith(b"data:")):
+        try:
+            choices = json.loads(data)["choices"]
+        except ValueError:
+            continue  # a line that was cut
+        for delta in (choice["delta"] for choice in choices):
             thinking += delta.get("reasoning_content") or delta.get("reasoning") or ""
             content = delta.get("content") or ""
             for part in [{"text": content}] if isinstance(content, str) else content:

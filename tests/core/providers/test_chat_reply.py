@@ -15,6 +15,8 @@ from mock_server import MockServer, sse
 from replay import HELLO, ask, check_parts
 
 from handrail.messages import AssistantMessage, Thinking, Usage
+from handrail.providers._sse import ServerEvent
+from handrail.providers._streaming import StreamFault, read_event
 from handrail.providers.base import (
     CallDelta,
     CallStarted,
@@ -26,8 +28,6 @@ from handrail.providers.base import (
     TextDelta,
 )
 from handrail.providers.chat import ChatReader, OpenAIChat
-from handrail.providers.sse import ServerEvent
-from handrail.providers.streaming import StreamFault, read_event
 
 
 @pytest.fixture
@@ -177,7 +177,9 @@ class TestThinking:
         )
         assert message.thinking == "hm"
         kept = [b.signature for b in message.content if isinstance(b, Thinking) and b.signature]
-        assert [json.loads(k) for k in kept] == [[{**first, "text": "hm", "signature": "c2ln"}, secret]]
+        assert [json.loads(k)["reasoning_details"] for k in kept] == [
+            [{**first, "text": "hm", "signature": "c2ln"}, secret]
+        ]
 
 
 class TestEnds:
@@ -186,16 +188,17 @@ class TestEnds:
         [
             ("stop", "stop"),
             ("eos", "stop"),
-            ("tool_calls", "stop"),  # no calls came
             ("length", "length"),
             ("max_tokens", "length"),
             ("model_length", "length"),
             ("content_filter", "refusal"),
             ("sensitive", "refusal"),
-            ("a word nobody knows", "stop"),
+            ("MAX_OUTPUT_TOKENS", "length"),
+            ("content-filter", "refusal"),
+            ("RECITATION", "refusal"),
         ],
     )
-    def test_finish_reasons(self, finish: str, reason: str) -> None:
+    def test_W1_finish_reasons(self, finish: str, reason: str) -> None:
         _, message = read(chunk({"content": "x"}), chunk(finish=finish))
         assert (message.stop_reason, message.stop_detail, message.failure) == (reason, finish, None)
 
@@ -203,7 +206,6 @@ class TestEnds:
         ("finish", "reason"),
         [
             ("stop", "tool_use"),
-            ("a word nobody knows", "tool_use"),
             ("length", "length"),
             ("content_filter", "refusal"),
         ],
@@ -220,15 +222,19 @@ class TestEnds:
         _, message = read(chunk({"content": "x"}))
         assert (message.stop_reason, message.stop_detail) == ("stop", None)
 
-    @pytest.mark.parametrize("finish", ["network_error", "error", "insufficient_system_resource"])
-    async def test_K1_a_finish_reason_that_is_a_failure(
+    @pytest.mark.parametrize(
+        "finish",
+        ["network_error", "error", "insufficient_system_resource", "tool_calls", "a word nobody knows", "7"],
+    )
+    async def test_W1_a_finish_reason_that_is_a_failure(
         self, server: MockServer, model: Provider, finish: str
     ) -> None:
         server.answer(sse(chunk({"content": "half"}), chunk(finish=finish)))
         _, message = await ask(model)
         assert (message.stop_reason, message.text) == ("error", "half")
         assert message.failure is not None
-        assert (message.failure.phase, message.failure.text) == ("stream", f"finish_reason: {finish}")
+        assert message.failure.phase == "stream"
+        assert message.failure.text.startswith(f"the stream ended with finish_reason {finish}")
 
     async def test_a_reply_is_whole_though_the_server_never_ends(
         self, server: MockServer, model: Provider
@@ -240,17 +246,19 @@ class TestEnds:
     async def test_a_reply_is_whole_though_no_end_mark_ever_comes(
         self, server: MockServer, model: Provider, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("handrail.providers.streaming.USAGE_S", 0.05)
+        monkeypatch.setattr("handrail.providers._streaming.SILENCE_S", 0.05)
         server.answer(sse(chunk({"content": "x"}, "stop"), done=False), cut="hang")
         _, message = await ask(model)
         assert (message.stop_reason, message.failure) == ("stop", None)
 
-    async def test_a_reply_is_whole_though_the_connection_breaks_behind_it(
-        self, server: MockServer, model: Provider
+    @pytest.mark.parametrize("counted", [True, False])
+    async def test_W2_a_break_behind_the_finish_word_is_one_unless_usage_had_come(
+        self, server: MockServer, model: Provider, counted: bool
     ) -> None:
-        server.answer(sse(chunk({"content": "x"}, "stop"), done=False), cut="eof")
+        usage = [{"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}] if counted else []
+        server.answer(sse(chunk({"content": "x"}, "stop"), *usage, done=False), cut="eof")
         _, message = await ask(model)
-        assert (message.stop_reason, message.failure) == ("stop", None)
+        assert (message.stop_reason, message.text) == ("stop" if counted else "error", "x")
 
     async def test_K1_a_stream_that_just_ends_is_a_failure(self, server: MockServer, model: Provider) -> None:
         server.answer(sse(chunk({"content": "half"}), done=False))
@@ -387,7 +395,8 @@ class TestFaults:
     async def test_a_json_body_that_is_nothing_we_know(self, server: MockServer, model: Provider) -> None:
         server.answer('{"detail":"Not Found"}', headers={"content-type": "application/json"})
         _, message = await ask(model)
-        assert message.failure is not None and message.failure.text == '{"detail":"Not Found"}'
+        assert message.failure is not None
+        assert json.loads(message.failure.text) == {"detail": "Not Found"}
 
     async def test_a_reply_that_was_not_streamed_is_taken(self, server: MockServer, model: Provider) -> None:
         said = {"role": "assistant", "content": "hi", **fragment(None, "a", "look", '{"x":1}')}

@@ -12,8 +12,8 @@ from sdk_types import check_sdk
 from wire_check import check_chat
 
 from handrail.messages import Message, Thinking, ToolCall
+from handrail.providers._chat_request import ChatQuirks, chat_body
 from handrail.providers.base import ModelInfo, Price
-from handrail.providers.chat_request import ChatQuirks, chat_body
 
 MODEL = ModelInfo("test/one", images=True)
 BLIND = ModelInfo("test/one")

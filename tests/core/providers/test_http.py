@@ -13,10 +13,11 @@ from mock_server import MockServer
 
 from handrail.clock import VirtualClock
 from handrail.messages import Failure
-from handrail.providers import http as http_module
-from handrail.providers import sse as sse_module
-from handrail.providers.http import Http, HttpFailure
-from handrail.providers.sse import EventDecoder, ServerEvent
+from handrail.providers import _http_reply as http_module
+from handrail.providers import _sse as sse_module
+from handrail.providers._http_reply import HttpFailure
+from handrail.providers._sse import EventDecoder, ServerEvent
+from handrail.providers.http import Http
 
 KEY = "Bearer secret-key"
 
@@ -49,6 +50,7 @@ EVENTS = [
     ServerEvent("", ""),
     ServerEvent("", "5\n6"),
     ServerEvent("", "no colon space"),
+    ServerEvent("bare", "unknown: y"),
 ]
 
 
@@ -190,9 +192,9 @@ async def test_events_are_read_whatever_their_content_type(server: MockServer, h
     assert await events(http) == EVENTS
 
 
-async def test_words_that_are_no_events_are_a_failure_that_shows_them(server: MockServer, http: Http) -> None:
+async def test_W3_words_that_are_no_events_are_evidence(server: MockServer, http: Http) -> None:
     server.answer("upstream is down\n", headers={"content-type": "text/plain"})
-    assert (await failure(http)).text == "upstream is down"
+    assert await events(http) == [ServerEvent("bare", "upstream is down")]
 
 
 async def test_an_empty_200_is_a_failure(server: MockServer, http: Http) -> None:
@@ -214,7 +216,7 @@ async def test_a_server_that_hangs_up_behind_each_stream_is_asked_on_a_new_conne
     for _ in range(3):
         async with http.post("x", {}) as reply, aclosing(reply.events()) as stream:
             async for _ in stream:
-                reply.ending(5.0)
+                reply.ending(5.0, last=True)
     assert (len(server.requests), server.connections) == (3, 3)
 
 

@@ -26,9 +26,9 @@ from replay import (
 )
 
 from handrail.messages import AssistantMessage, Text, Thinking, Usage
+from handrail.providers._streaming import StreamFault
 from handrail.providers.base import ModelInfo, Provider, Started, TextDelta, ThinkingDelta
 from handrail.providers.responses import OpenAIResponses, ResponsesReader
-from handrail.providers.streaming import StreamFault
 
 TERMINAL = b'"response.completed"'
 USAGE = {
@@ -437,7 +437,7 @@ ERRORS: list[tuple[Event, int]] = [
     ({"type": "error", "code": "rate_limit_exceeded", "message": "Slow down", "param": None}, 429),
     ({"type": "error", "error": {"type": "server_error", "message": "Sorry"}}, 500),
     ({"type": "response.failed", "response": {"error": {"code": "server_error", "message": "Sorry"}}}, 500),
-    ({"type": "response.failed", "response": {"status": "failed", "error": None}}, 200),
+    ({"type": "response.failed", "response": {"status": "failed", "error": None}}, 500),
     ({"type": "x", "error": {"code": 400, "message": "full", "type": "exceed_context_size_error"}}, 400),
     ({"type": "error", "message": "?"}, 200),
 ]

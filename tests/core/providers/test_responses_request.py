@@ -14,8 +14,8 @@ from sdk_types import check_sdk
 from wire_responses import check_responses
 
 from handrail.messages import Message, Thinking
+from handrail.providers._responses_request import ResponsesQuirks, responses_body
 from handrail.providers.base import Effort, ModelInfo, Request
-from handrail.providers.responses_request import ResponsesQuirks, responses_body
 
 MODEL = ModelInfo("test/one", images=True)
 SDK: TypeAdapter[Any] = TypeAdapter(ResponseCreateParamsStreaming)

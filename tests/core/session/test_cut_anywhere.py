@@ -20,10 +20,10 @@ from wire_responses import check_responses
 from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.policy import RecoveryPolicy
+from handrail.providers._chat_request import ChatQuirks, chat_body
+from handrail.providers._messages_request import AnthropicQuirks, messages_body
+from handrail.providers._responses_request import ResponsesQuirks, responses_body
 from handrail.providers.base import ModelInfo, Request
-from handrail.providers.chat_request import ChatQuirks, chat_body
-from handrail.providers.messages_request import AnthropicQuirks, messages_body
-from handrail.providers.responses_request import ResponsesQuirks, responses_body
 from handrail.providers.scripted import ScriptedReply
 from handrail.session.journal import Journal
 from handrail.session.records import JournalContents, read_journal

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from handrail.messages import ToolCall
 from handrail.output.types import InvalidSubmission, Output, OutputError, make_output
-from handrail.providers.assemble import parse_call
+from handrail.providers._calls import parse_call
 
 
 def call(arguments: Any) -> ToolCall:

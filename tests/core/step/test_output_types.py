@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 
 from handrail.messages import ToolCall
 from handrail.output.types import InvalidSubmission, OutputError, make_output
-from handrail.providers.assemble import parse_call
+from handrail.providers._calls import parse_call
 
 T = TypeVar("T")
 

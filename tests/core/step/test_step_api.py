@@ -22,7 +22,7 @@ from handrail import ConfigError, RecoveryPolicy, StepFailed, step, step_sync
 from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.messages import AssistantMessage, Text, ToolMessage, Usage
-from handrail.providers.assemble import parse_call
+from handrail.providers._calls import parse_call
 from handrail.providers.base import Request
 from handrail.providers.function import FunctionProvider
 from handrail.tools.base import ToolContext

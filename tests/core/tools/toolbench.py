@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.clock import ManualClock
 from handrail.messages import text_of
-from handrail.providers.assemble import parse_call
+from handrail.providers._calls import parse_call
 from handrail.tools.base import Preview, Tool, ToolContext, ToolResult
 
 

@@ -23,7 +23,7 @@ from handrail.messages import (
     UserMessage,
 )
 from handrail.policy import Effort
-from handrail.providers.assemble import CallIds, wire_name
+from handrail.providers._calls import CallIds, wire_name
 from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 Block: TypeAlias = dict[str, Any]

@@ -25,7 +25,7 @@ from handrail.messages import (
     UserMessage,
 )
 from handrail.policy import Effort
-from handrail.providers.assemble import CallIds, wire_name
+from handrail.providers._calls import CallIds, wire_name
 from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 MAX_ID = 40  # characters; OpenAI refuses longer ids of calls on this wire

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from handrail.messages import AssistantMessage, Content, Text, Thinking, ToolCall, ToolMessage, UserMessage
 from handrail.policy import Effort
-from handrail.providers.assemble import CallIds, wire_name
+from handrail.providers._calls import CallIds, wire_name
 from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 Item: TypeAlias = dict[str, Any]
