@@ -15,8 +15,8 @@ from handrail.messages import Failure
 class Decided(EventBase):
     """What recovery decided after a reply, and why (rule R2). `class` is the failure's class (rule K2).
 
-    `advice` says what a person can do about a permanent failure (rule R15). `delay_s`/`until` are set when a pause comes
-    first. `omits` says that the last reply and its results are removed from the model's view. `number` of `limit` counts
+    `advice` says what a person can do about a permanent failure (rule R15). `delay_s`/`until` are set when a pause
+    comes first. `omits` says that the last reply and its results leave the model's view. `number` of `limit` counts
     the allowance that the decision uses. `before` and `after` are the ledger.
     """
 
