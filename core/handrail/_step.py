@@ -134,7 +134,8 @@ async def step(
     `recovery`: False: a broken request or an empty reply ends the step. True, or a RecoveryPolicy: retries, continues
     and waits under the same bounds; a wait for a usage limit may take hours.
     `human`: answers what only a person can do; the tool `ask_human` is offered only with it.
-    `system` replaces our system prompt; how to report what only a person can do stays beside it. `cwd` is the folder that tools work in. `on_event` hears every event.
+    `system` replaces our system prompt; how to report what only a person can do stays beside it. `cwd` is the folder
+    that tools work in. `on_event` hears every event.
 
     Raises StepFailed (see its `kind`); ValueError, before any request, for bounds that are not positive, two tools of
     one name, a tool named `submit` or `ask_human`, a type that JSON cannot describe; ConfigError for a model that
