@@ -21,7 +21,7 @@ from handrail.loop.request import ModelReply, is_rebuilt, rebuild_reply, stream_
 from handrail.messages import AssistantMessage
 from handrail.providers.base import Request
 from handrail.recovery.decide import Decision, decide
-from handrail.tools.ask_human import marked_line
+from handrail.tools.marked_line import marked_line
 
 _CONTINUE = None  # a step of the loop found no reason to end
 

@@ -114,9 +114,9 @@ async def play(
 
 
 def _instructions() -> tuple[ev.Instruction, ...]:
-    from handrail.instructions import system_prompt
+    from handrail.instructions import prompt
 
-    return (system_prompt(),)
+    return prompt("system"), prompt("people")
 
 
 def _real_tools(scenario: Scenario, trusted: bool) -> list[Tool]:
