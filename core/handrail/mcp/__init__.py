@@ -1,0 +1,11 @@
+"""Tools of other people's servers (MCP), as tools of ours. The contract is docs/design/mcp.md.
+
+Nothing here is imported unless a server is configured, and the SDK (extra `mcp`) only when one starts, in a thread.
+"""
+
+from handrail.mcp.servers import Change as Change
+from handrail.mcp.servers import Servers as Servers
+from handrail.mcp.servers import ServerStatus as ServerStatus
+from handrail.mcp.tool import ServerTool as ServerTool
+
+__all__ = ["Change", "ServerStatus", "ServerTool", "Servers"]

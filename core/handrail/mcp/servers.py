@@ -1,0 +1,203 @@
+"""All servers of a session: started side by side, their tools as they are now, switched on and off, ended together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final
+
+from handrail.clock import Clock, RealClock
+from handrail.mcp._deadline import within
+from handrail.mcp._process import Watcher, sweep
+from handrail.mcp._supervisor import State, Supervisor
+from handrail.mcp.tool import ServerTool
+from handrail.server_settings import ServerSettings, is_server_name
+
+FIRST_S: Final = 5.0
+"""How long the first request waits for servers that are still starting."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """One server as a person sees it. `why` says what is wrong, `log` where its noise is."""
+
+    name: str
+    state: State
+    where: str
+    why: str = ""
+    version: str = ""
+    protocol: str = ""
+    tools: tuple[ServerTool, ...] = ()
+    prompts: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str], ...] = ()
+    log: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What changed at one server since it was looked at last."""
+
+    server: str
+    state: State
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    why: str = ""
+
+
+class Servers:
+    """The servers of one session. `folder` is where its files go; `inside` holds servers of the SDK in this process.
+
+    Raises ValueError for a name that cannot stand in a tool's name.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, ServerSettings],
+        *,
+        cwd: Path,
+        clock: Clock | None = None,
+        folder: Path | None = None,
+        inside: Mapping[str, Any] | None = None,
+    ) -> None:
+        for name in [*settings, *(inside or {})]:
+            if not is_server_name(name):
+                raise ValueError(
+                    f"{name!r} is no name for a server: letters, digits, - and single _, at most 32"
+                )
+        self._clock = clock or RealClock()
+        self._folder = folder
+        self._watcher = Watcher()
+        self._listeners: list[Callable[[], None]] = []
+        self._tools: dict[str, ServerTool] = {}
+        self._looked: dict[str, tuple[str, ...] | None] = {}
+        self._waited = False
+        self._all = {
+            name: Supervisor(
+                name,
+                settings.get(name),
+                cwd=cwd,
+                clock=self._clock,
+                folder=folder,
+                watcher=self._watcher,
+                on_change=self._changed,
+                inside=(inside or {}).get(name),
+            )
+            for name in [*settings, *(n for n in inside or {} if n not in settings)]
+        }
+
+    def on_change(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever a server's state or tools changed."""
+        self._listeners.append(listener)
+
+    def start(self) -> None:
+        """Start those that are switched on, in the background. Nothing waits."""
+        if self._folder is not None:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for server in self._all.values():
+            if server.settings.enabled:
+                server.start()
+
+    async def sweep(self, folders: list[Path]) -> list[str]:
+        """End what a program that is gone has left behind."""
+        return await sweep(folders, self._clock)
+
+    async def settle(self, seconds: float = FIRST_S) -> None:
+        """Return when every server is up or will not come up, at the latest after `seconds`. Only once is waited."""
+        if self._waited:
+            return
+        self._waited = True
+        starting = [s for s in self._all.values() if not s.settled]
+        if starting:
+            with starting[0].busy(), suppress(TimeoutError):
+                async with within(starting[0].clock, seconds):
+                    for server in starting:
+                        await _settled(server)
+
+    def take_changes(self) -> list[Change]:
+        """What changed since the last look; the tools are those of now from here on, until the next look."""
+        changes: list[Change] = []
+        self._tools = {}
+        for name, server in self._all.items():
+            tools = self._offered(server)
+            for tool in tools:
+                self._tools.setdefault(tool.name, tool)
+            names = tuple(tool.name for tool in tools)
+            before = self._looked.get(name)
+            if names != before or (server.state == "failed" and before is None):
+                added = tuple(n for n in names if n not in (before or ()))
+                removed = tuple(n for n in (before or ()) if n not in names)
+                if added or removed or before is None:
+                    changes.append(Change(name, server.state, added, removed, server.why))
+            self._looked[name] = names if server.settled else before
+        return changes
+
+    @property
+    def tools(self) -> Mapping[str, ServerTool]:
+        """The tools by name, as of the last look."""
+        return self._tools
+
+    def instructions(self) -> list[tuple[str, str]]:
+        """What each server that is up says of its use: (server, text), at most 2 kB each."""
+        found = [(n, s.connection.instructions) for n, s in self._all.items() if s.connection is not None]
+        return [(name, text) for name, text in found if text]
+
+    def statuses(self) -> list[ServerStatus]:
+        """Every server as it is now."""
+        return [self._status(server) for server in self._all.values()]
+
+    async def switch(self, name: str, on: bool) -> None:
+        """Switch a server on or off; its tools come or go at the next request. Raises KeyError."""
+        server = self._all[name]
+        if on:
+            server.start()
+        else:
+            await server.stop()
+
+    def server(self, name: str) -> Supervisor:
+        """One of them. Raises KeyError."""
+        return self._all[name]
+
+    async def close(self) -> None:
+        """End them all, with everything that they started."""
+        await asyncio.gather(*(server.stop() for server in self._all.values()))
+        await self._watcher.close()
+
+    def _offered(self, server: Supervisor) -> list[ServerTool]:
+        if server.state not in ("ready", "restarting") or server.lists is None:
+            return []
+        patterns = server.settings.tools
+        return [
+            ServerTool(server, tool)
+            for tool in server.lists.tools
+            if patterns is None or any(fnmatchcase(tool.name, pattern) for pattern in patterns)
+        ]
+
+    def _status(self, server: Supervisor) -> ServerStatus:
+        connection, lists = server.connection, server.lists
+        return ServerStatus(
+            server.name,
+            server.state,
+            "in this process" if server.inside is not None else server.settings.where,
+            server.why if server.state in ("failed", "restarting") else "",
+            connection.version if connection is not None else "",
+            connection.protocol if connection is not None else "",
+            tuple(self._offered(server)),
+            tuple(p.name for p in lists.prompts) if lists is not None else (),
+            tuple(str(r.uri) for r in lists.resources) if lists is not None else (),
+            tuple(lists.left_out.items()) if lists is not None else (),
+            server.log.path,
+        )
+
+    def _changed(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+
+async def _settled(server: Supervisor) -> None:
+    while not server.settled:
+        await server.moved()
