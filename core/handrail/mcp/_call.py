@@ -179,7 +179,7 @@ class Call:
                 with self._server.busy():
                     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 if call.done():
-                    return self._outcome(call)
+                    return await self._outcome(call)
                 if self._broken.done():
                     raise self._broken.result()
                 if question.done():
@@ -201,18 +201,18 @@ class Call:
             call.cancel()  # the SDK tells the server
             await asyncio.gather(call, question, return_exceptions=True)
 
-    def _outcome(self, call: asyncio.Future[CallAnswer]) -> CallAnswer:
+    async def _outcome(self, call: asyncio.Future[CallAnswer]) -> CallAnswer:
         try:
             return call.result()
         except MCPError as error:
             if error.message == SESSION_GONE:
                 self._server.report_lost("it does not know this session any more", sent=False)
-                raise Lost("it does not know this session any more", sent=False) from None
+                assert self._broken is not None
+                raise await self._broken from None
             if error.code == types.CONNECTION_CLOSED:
-                if self._broken is not None and self._broken.done():
-                    raise self._broken.result() from None
                 self._server.report_lost(error.message)
-                raise Lost(error.message) from None
+                assert self._broken is not None
+                raise await self._broken from None
             raise
         except ValidationError as error:
             raise ToolError(f"{self._tool.shown} gave a result that is none: {_first(error)}") from None

@@ -21,9 +21,21 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.tools.environ import MARK
-from handrail.tools.processes import end_family, family
+from handrail.tools.processes import end_family, living
 
-_SYSTEM: Final = ("HOME", "LOGNAME", "PATH", "SHELL", "USER", "LANG", "LANGUAGE", "TZ", "TMPDIR", "TEMP", "TMP")
+_SYSTEM: Final = (
+    "HOME",
+    "LOGNAME",
+    "PATH",
+    "SHELL",
+    "USER",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+)
 _NETWORK: Final = ("SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "DOCKER_HOST")
 _PROXIES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
 _WINDOWS: Final = ("SYSTEMROOT", "COMSPEC", "PATHEXT", "APPDATA", "LOCALAPPDATA", "USERPROFILE")
@@ -104,6 +116,7 @@ class Watcher:
             process.stdin.write(b". .\n")
             process.stdin.close()
         await process.wait()
+        _close_pipes(process)
 
     async def _start(self) -> Process | None:
         shell = shutil.which("sh")
@@ -190,6 +203,7 @@ class ServerProcess:
         left = await end_family(clock, process.pid, self._mark, GRACE_S)
         with suppress(TimeoutError):
             await asyncio.wait_for(process.wait(), GRACE_S)
+        _close_pipes(process)
         self._watcher.forget(process.pid)
         if self._note is not None and not left:
             self._note.unlink(missing_ok=True)
@@ -206,9 +220,18 @@ class ServerProcess:
                 json.dump({**known, "born": born(pid)}, file)
 
 
+def _close_pipes(process: Process) -> None:
+    """A process that left the group may hold the pipes open; nobody reads them any more."""
+    transport = getattr(process, "_transport", None)  # asyncio shows it nowhere
+    if transport is not None:
+        with suppress(OSError, RuntimeError):
+            transport.close()
+
+
 def born(pid: int) -> str | None:
     """What tells this process from a later one with the same number; None when it does not live. Blocking."""
-    return next((p.born for p in family(pid, "\0") if p.pid == pid), None)
+    found = living(pid)
+    return found.born if found is not None else None
 
 
 async def sweep(folders: Iterable[Path], clock: Clock) -> list[str]:

@@ -39,6 +39,9 @@ CALM_S: Final = 0.2
 CALM_ROUNDS: Final = 20
 """How often calm is waited for; a server that never rests is asked all the same."""
 
+LAST_WORDS_S: Final = 0.3
+"""Real seconds for the reason of an end to come."""
+
 STEADY_S: Final = 60.0
 """A server that was up for so long, or answered a call, may be started again after its next death."""
 
@@ -235,6 +238,10 @@ class Supervisor:
                 stack.callback(task.cancel)
             await asyncio.wait({self._lost, broken}, return_when=asyncio.FIRST_COMPLETED)
             self._connection = None
+            self._set("restarting")
+            await asyncio.wait(
+                {broken}, timeout=LAST_WORDS_S
+            )  # a process says more of its end than its pipe does
             lost = Lost(broken.result()) if broken.done() else self._lost.result()
             self._tell_calls(lost)
         return lost

@@ -74,7 +74,7 @@ class Servers:
         self._watcher = Watcher()
         self._listeners: list[Callable[[], None]] = []
         self._tools: dict[str, ServerTool] = {}
-        self._looked: dict[str, tuple[str, ...] | None] = {}
+        self._told: dict[str, tuple[tuple[str, ...], str]] = {}
         self._waited = False
         self._all = {
             name: Supervisor(
@@ -123,17 +123,17 @@ class Servers:
         changes: list[Change] = []
         self._tools = {}
         for name, server in self._all.items():
-            tools = self._offered(server)
-            for tool in tools:
-                self._tools.setdefault(tool.name, tool)
-            names = tuple(tool.name for tool in tools)
-            before = self._looked.get(name)
-            if names != before or (server.state == "failed" and before is None):
-                added = tuple(n for n in names if n not in (before or ()))
-                removed = tuple(n for n in (before or ()) if n not in names)
-                if added or removed or before is None:
-                    changes.append(Change(name, server.state, added, removed, server.why))
-            self._looked[name] = names if server.settled else before
+            names = []
+            for tool in self._offered(server):
+                if tool.name not in self._tools:
+                    self._tools[tool.name] = tool
+                    names.append(tool.name)
+            now = (tuple(names), server.state if server.state in ("starting", "failed") else "")
+            before, self._told[name] = self._told.get(name, ((), "")), now
+            if now != before:
+                added = tuple(n for n in now[0] if n not in before[0])
+                removed = tuple(n for n in before[0] if n not in now[0])
+                changes.append(Change(name, server.state, added, removed, server.why if now[1] else ""))
         return changes
 
     @property

@@ -30,9 +30,7 @@ class Capture:
     """Collects bytes as they come. `path` is the file with the whole output, if it was too long for the
     model; it is made in `folder`, by default in the one for temporary files."""
 
-    def __init__(
-        self, clock: Clock, progress: Callable[[str], None], folder: Path | None = None
-    ) -> None:
+    def __init__(self, clock: Clock, progress: Callable[[str], None], folder: Path | None = None) -> None:
         self._clock = clock
         self._folder = folder
         self._live = _Live(progress)
@@ -110,7 +108,9 @@ class Capture:
 
     def _write(self, data: bytes) -> None:
         if self._file is None:
-            self._file, path = tempfile.mkstemp(prefix="handrail-", suffix=".log", dir=self._folder)  # mode 0600
+            self._file, path = tempfile.mkstemp(
+                prefix="handrail-", suffix=".log", dir=self._folder
+            )  # mode 0600
             self.path = os.path.realpath(path)
         view = memoryview(data)
         while view:
