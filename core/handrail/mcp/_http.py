@@ -41,13 +41,19 @@ class TooLong(httpx2.StreamError):
 
 
 class _Bounded(httpx2.AsyncBaseTransport):
-    """Cuts bodies off that are one answer. A stream of events is bounded event by event, by the SDK."""
+    """Cuts bodies off that are one answer. A stream of events is bounded event by event, by the SDK.
+
+    Servers differ in how they say that they do not know a session any more; the protocol's way is 404.
+    """
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._inner.handle_async_request(request)
+        if response.status_code == 400 and "mcp-session-id" in request.headers:
+            await response.aclose()
+            return httpx2.Response(404, request=request)
         if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Body(response.stream)
