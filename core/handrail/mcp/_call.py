@@ -11,7 +11,7 @@ import asyncio
 import json
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
@@ -26,9 +26,6 @@ from handrail.messages import clean
 from handrail.tools.base import Form, FormAnswer, ToolContext, ToolError, ToolResult
 from handrail.tools.output import one_line
 
-if TYPE_CHECKING:
-    from handrail.mcp.tool import ServerTool
-
 MAX_ROUNDS: Final = 20
 """How often a server may ask before it gives a result."""
 
@@ -39,12 +36,23 @@ UNKNOWN: Final = "outcome unknown: {why}; look before doing it again"
 _REQUESTS: Final[TypeAdapter[dict[str, types.InputRequest]]] = TypeAdapter(dict[str, types.InputRequest])
 
 
+class Called(Protocol):
+    """The tool that is called: its name at the server and for people, its time limit, whether twice does no harm."""
+
+    tool: str
+    limit_s: float
+
+    @property
+    def shown(self) -> str: ...
+
+    @property
+    def repeatable(self) -> bool: ...
+
+
 class Call:
     """Runs one call. `asked` takes questions of an earlier protocol, `lost` hears of the end of the connection."""
 
-    def __init__(
-        self, server: Supervisor, tool: ServerTool, arguments: dict[str, Any], ctx: ToolContext
-    ) -> None:
+    def __init__(self, server: Supervisor, tool: Called, arguments: dict[str, Any], ctx: ToolContext) -> None:
         self._server, self._tool, self._arguments, self._ctx = server, tool, arguments, ctx
         self._questions: asyncio.Queue[tuple[types.ElicitRequestParams, asyncio.Future[types.ElicitResult]]]
         self._questions = asyncio.Queue()

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 from handrail.clock import Clock, RealClock
 from handrail.mcp._deadline import within
@@ -24,7 +24,6 @@ from handrail.tools.output import one_line
 if TYPE_CHECKING:
     import mcp_types as types
 
-    from handrail.mcp._call import Call
     from handrail.mcp._connection import Connection, Lists
 
 T = TypeVar("T")
@@ -52,6 +51,14 @@ class Lost(Exception):
     def __init__(self, why: str, *, sent: bool = True) -> None:
         super().__init__(why)
         self.sent = sent
+
+
+class CallInFlight(Protocol):
+    """A call that the server is at work on."""
+
+    async def asked(self, params: types.ElicitRequestParams) -> types.ElicitResult: ...
+
+    def lost(self, lost: Lost) -> None: ...
 
 
 class NotRunning(Exception):
@@ -84,7 +91,7 @@ class Supervisor:
         self.state: State = "off"
         self.why = ""
         self.lists: Lists | None = None
-        self.calls: list[Call] = []
+        self.calls: list[CallInFlight] = []
         self.sampler: Callable[[types.CreateMessageRequestParams], Any] | None = None
         self.auth: Any = None
         self._watcher, self._on_change = watcher, on_change

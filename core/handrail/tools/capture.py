@@ -13,7 +13,7 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools._output import MAX_LINES, count, size
+from handrail.tools.output import MAX_LINES, count, size
 
 MAX_BYTES: Final = 30_000
 """The model gets a third of this from the start of the output and the rest from its end, where errors are."""

@@ -22,8 +22,8 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools._output import one_line
 from handrail.tools.environ import MARK
+from handrail.tools.output import one_line
 
 GRACE_S: Final = 2.0
 """Real seconds between SIGTERM and SIGKILL."""
