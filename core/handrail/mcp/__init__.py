@@ -3,9 +3,8 @@
 Nothing here is imported unless a server is configured, and the SDK (extra `mcp`) only when one starts, in a thread.
 """
 
-from handrail.mcp.servers import Change as Change
 from handrail.mcp.servers import Servers as Servers
 from handrail.mcp.servers import ServerStatus as ServerStatus
 from handrail.mcp.tool import ServerTool as ServerTool
 
-__all__ = ["Change", "ServerStatus", "ServerTool", "Servers"]
+__all__ = ["ServerStatus", "ServerTool", "Servers"]

@@ -23,7 +23,7 @@ from handrail.mcp._questions import form_of, key_of, reply_of
 from handrail.mcp._results import ResultReader, capped
 from handrail.mcp._supervisor import Lost, NotRunning, Supervisor
 from handrail.messages import clean
-from handrail.tools.base import Form, FormAnswer, ToolContext, ToolError, ToolResult
+from handrail.tools.base import WITHDRAWN, Form, FormAnswer, ToolContext, ToolError, ToolResult
 from handrail.tools.output import one_line
 
 MAX_ROUNDS: Final = 20
@@ -260,7 +260,7 @@ class Call:
             try:
                 await asyncio.wait({asking, call}, return_when=asyncio.FIRST_COMPLETED)
                 if call.done() and not asking.done() and _gave_up(call):
-                    asking.cancel()  # the server gave up its question
+                    asking.cancel(WITHDRAWN)  # the server gave up its question
                     await asyncio.gather(asking, return_exceptions=True)
                     return
                 answer = await asking

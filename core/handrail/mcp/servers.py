@@ -16,6 +16,7 @@ from handrail.mcp._process import Watcher, sweep
 from handrail.mcp._supervisor import State, Supervisor
 from handrail.mcp.tool import ServerTool
 from handrail.server_settings import ServerSettings, is_server_name
+from handrail.tools.source import ToolsChange
 
 FIRST_S: Final = 5.0
 """How long the first request waits for servers that are still starting."""
@@ -36,17 +37,6 @@ class ServerStatus:
     resources: tuple[str, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()
     log: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What changed at one server since it was looked at last."""
-
-    server: str
-    state: State
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    why: str = ""
 
 
 class Servers:
@@ -106,21 +96,25 @@ class Servers:
         """End what a program that is gone has left behind."""
         return await sweep(folders, self._clock)
 
-    async def settle(self, seconds: float = FIRST_S) -> None:
-        """Return when every server is up or will not come up, at the latest after `seconds`. Only once is waited."""
-        if self._waited:
+    async def settle(self, seconds: float = FIRST_S, *, patiently: bool = False) -> None:
+        """Return when every server is up or will not come up, at the latest after `seconds`; only once is waited so.
+
+        `patiently`: each is waited for until its own deadline.
+        """
+        if self._waited and not patiently:
             return
         self._waited = True
         starting = [s for s in self._all.values() if not s.settled]
         if starting:
+            limit = sum(s.settings.start_s for s in starting) if patiently else seconds
             with starting[0].busy(), suppress(TimeoutError):
-                async with within(starting[0].clock, seconds):
+                async with within(starting[0].clock, limit):
                     for server in starting:
                         await _settled(server)
 
-    def take_changes(self) -> list[Change]:
+    def take_changes(self) -> list[ToolsChange]:
         """What changed since the last look; the tools are those of now from here on, until the next look."""
-        changes: list[Change] = []
+        changes: list[ToolsChange] = []
         self._tools = {}
         for name, server in self._all.items():
             names = []
@@ -133,7 +127,7 @@ class Servers:
             if now != before:
                 added = tuple(n for n in now[0] if n not in before[0])
                 removed = tuple(n for n in before[0] if n not in now[0])
-                changes.append(Change(name, server.state, added, removed, server.why if now[1] else ""))
+                changes.append(ToolsChange(name, server.state, added, removed, server.why if now[1] else ""))
         return changes
 
     @property

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Literal
 
 from handrail import events as ev
 from handrail.clock import Clock
+from handrail.forms import read_answer
 from handrail.loop.calls import ToolSet
 from handrail.loop.context import RunConfig, RunContext
 from handrail.loop.people import AnswerKind, ApprovalChoice, HumanAnswer, PendingAnswers
@@ -115,10 +117,13 @@ class Commands:
         self._ctx.interrupts.send("retry")
 
     def answer(self, id: str, how: AnswerKind, text: str = "", *, secret: bool = False) -> bool:
-        """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question."""
+        """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question.
+
+        The answer to a form is JSON or `name=value` pairs. Raises FormError when it does not fit; the question stays.
+        """
         if not self._answers.is_open(id):
             return False
-        text = clean(text)
+        text = self._checked(id, how, clean(text))
         self._ctx.emit(
             ev.HumanAnswered(**self._ctx.stamp(), id=id, how=how, text="" if secret else text, secret=secret)
         )
@@ -126,6 +131,13 @@ class Commands:
         if how == "stopped":
             self.stop()
         return True
+
+    def _checked(self, id: str, how: AnswerKind, text: str) -> str:
+        """The answer to a form as JSON. Raises FormError (rule H6)."""
+        asked = self._ctx.state.questions.get(id)
+        if asked is None or not asked.fields or how not in ("resolved", "answered"):
+            return text
+        return json.dumps(read_answer(asked.fields, text), ensure_ascii=False)
 
     def approve(self, id: str, how: ApprovalChoice, text: str = "") -> bool:
         """Answer an approval (rule H5). False: no such open approval."""

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from handrail.clock import Clock
 from handrail.events.parts import FormField, HumanKind
@@ -95,6 +95,10 @@ class AskPerson(Protocol):
         tried: str = "",
         secret: bool = False,
     ) -> Awaitable[str]: ...
+
+
+WITHDRAWN: Final = "withdrawn"
+"""The message to cancel an `ask_form` with, when the asker no longer asks: the question is closed, not left open."""
 
 
 @dataclass(frozen=True, slots=True)
