@@ -9,7 +9,7 @@ import re
 from pathlib import PurePath
 from typing import Annotated, Any, Final, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from handrail.policy import Approve, Seconds, parse_duration
 
@@ -19,6 +19,7 @@ DOWNLOAD_START_S: Final = 60.0
 
 _DOWNLOADERS: Final = frozenset({"npx", "uvx", "bunx", "pnpx", "pipx", "docker", "podman"})
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|_(?!_))*")
+_SECRET: Final = re.compile(r"(?i)key|token|secret|password|passwd|credential|authorization|cookie")
 _LONGEST_NAME: Final = 32
 
 
@@ -28,6 +29,15 @@ def is_server_name(name: str) -> bool:
     Two underscores separate the server from the tool, so a name holds none and does not end with one.
     """
     return len(name) <= _LONGEST_NAME and not name.endswith("_") and _NAME.fullmatch(name) is not None
+
+
+def _checked_name(name: str) -> str:
+    if not is_server_name(name):
+        raise ValueError("a server's name has letters, digits, - and single _, at most 32 characters")
+    return name
+
+
+ServerName = Annotated[str, AfterValidator(_checked_name)]
 
 
 def server_name(text: str) -> str:
@@ -96,6 +106,14 @@ class ServerSettings(BaseModel):
             return self.start_timeout
         program = PurePath(self.command or "").name.removesuffix(".cmd").removesuffix(".exe")
         return DOWNLOAD_START_S if program in _DOWNLOADERS else START_S
+
+    @property
+    def secrets(self) -> list[str]:
+        """Values that authorize, to be masked (rule J5)."""
+        named = [*self.env.items(), *self.headers.items()]
+        return [
+            value.removeprefix("Bearer ").strip() for name, value in named if value and _SECRET.search(name)
+        ]
 
     @property
     def where(self) -> str:

@@ -25,7 +25,7 @@ async def http_transport(
     url: str, headers: Mapping[str, str], border: Border, auth: httpx2.Auth | None
 ) -> AsyncIterator[tuple[Any, Any]]:
     """The streams for a client. A redirect to another origin is not followed, so headers stay where they belong."""
-    wire = _Bounded(httpx2.AsyncHTTPTransport())
+    wire = _Bounded(httpx2.AsyncHTTPTransport(), signs_in=auth is not None)
     async with (
         httpx2.AsyncClient(headers=dict(headers), timeout=_TIMEOUT, auth=auth, transport=wire) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_LINE) as (incoming, outgoing),
@@ -40,17 +40,29 @@ class TooLong(httpx2.StreamError):
         super().__init__(f"it sent an answer of more than {size(MAX_LINE)}")
 
 
+class NeedsLogin(httpx2.HTTPError):
+    """The server wants to know who asks."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "it asks for a login: `handrail mcp login NAME`, or a header Authorization in its settings"
+        )
+
+
 class _Bounded(httpx2.AsyncBaseTransport):
     """Cuts bodies off that are one answer. A stream of events is bounded event by event, by the SDK.
 
     Servers differ in how they say that they do not know a session any more; the protocol's way is 404.
     """
 
-    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
-        self._inner = inner
+    def __init__(self, inner: httpx2.AsyncBaseTransport, *, signs_in: bool) -> None:
+        self._inner, self._signs_in = inner, signs_in
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         response = await self._inner.handle_async_request(request)
+        if response.status_code == 401 and not self._signs_in:
+            await response.aclose()
+            raise NeedsLogin
         if response.status_code == 400 and "mcp-session-id" in request.headers:
             await response.aclose()
             return httpx2.Response(404, request=request)

@@ -160,7 +160,7 @@ class ServerProcess:
         watcher: Watcher,
         note: Path | None,
     ) -> ServerProcess:
-        """Start it. Raises OSError, ValueError when the command cannot be started."""
+        """Start it. `note` is the start of the note's name. Raises OSError, ValueError when that is not possible."""
         mark = watcher.new_mark()
         program = shutil.which(command, path=env.get("PATH") or os.environ.get("PATH")) or command
         process = await asyncio.create_subprocess_exec(
@@ -174,7 +174,8 @@ class ServerProcess:
             start_new_session=True,
             limit=1 << 20,
         )
-        started = cls(process, mark, watcher, note)
+        file = note.with_name(f"{note.name}-{process.pid}.process") if note is not None else None
+        started = cls(process, mark, watcher, file)
         await watcher.watch(process.pid)
         started._write_note()
         return started
@@ -248,6 +249,6 @@ async def sweep(folders: Iterable[Path], clock: Clock) -> list[str]:
             continue  # its program lives
         if await clock.in_thread(lambda pid=pid: born(pid)) == known.get("born"):  # type: ignore[misc]
             await end_family(clock, pid, mark, GRACE_S)
-            swept.append(note.stem)
+            swept.append(note.stem.rpartition("-")[0])
         note.unlink(missing_ok=True)
     return swept

@@ -92,6 +92,7 @@ class Supervisor:
         self.why = ""
         self.lists: Lists | None = None
         self.calls: list[CallInFlight] = []
+        self.switched_off = False
         self.sampler: Callable[[types.CreateMessageRequestParams], Any] | None = None
         self.auth: Any = None
         self._watcher, self._on_change = watcher, on_change
@@ -322,6 +323,10 @@ def _words(error: BaseException) -> str:
     """A failure in words: of a group, that of its first."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
+    if isinstance(error, ModuleNotFoundError):
+        return "the extra is not installed: pip install 'handrail[mcp]'"
+    if type(error).__name__.startswith("OAuth"):
+        return f"the login has expired or was refused ({error}): handrail mcp login NAME"
     if isinstance(error, FileNotFoundError):
         return f"there is no command or folder {error.filename!r}"
     if isinstance(error, OSError):

@@ -55,7 +55,7 @@ async def process_wire(
             cwd=_folder(settings.cwd, place.cwd),
             env=settings.env,
             watcher=place.watcher,
-            note=place.folder / f"{name}.process" if place.folder is not None else None,
+            note=place.folder / name if place.folder is not None else None,
         )
     )
     try:
@@ -79,6 +79,10 @@ async def http_wire(settings: ServerSettings, auth: httpx2.Auth | None) -> Async
     from handrail.mcp._http import http_transport
 
     border = Border()
+    if auth is None and not any(name.lower() == "authorization" for name in settings.headers):
+        from handrail.mcp.login import stored_auth
+
+        auth = await stored_auth(settings.url or "")
     yield Wire(http_transport(settings.url or "", settings.headers, border, auth), border, _never)
 
 

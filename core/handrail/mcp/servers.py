@@ -41,6 +41,7 @@ class ServerStatus:
 
 class Servers:
     """The servers of one session. `folder` is where its files go; `inside` holds servers of the SDK in this process.
+    `sessions` is the folder of all sessions: what a killed program has left running, as they name it, is ended.
 
     Raises ValueError for a name that cannot stand in a tool's name.
     """
@@ -53,6 +54,7 @@ class Servers:
         clock: Clock | None = None,
         folder: Path | None = None,
         inside: Mapping[str, Any] | None = None,
+        sessions: Path | None = None,
     ) -> None:
         for name in [*settings, *(inside or {})]:
             if not is_server_name(name):
@@ -60,7 +62,8 @@ class Servers:
                     f"{name!r} is no name for a server: letters, digits, - and single _, at most 32"
                 )
         self._clock = clock or RealClock()
-        self._folder = folder
+        self._folder, self._sessions = folder, sessions
+        self._sweeping: asyncio.Future[Any] | None = None
         self._watcher = Watcher()
         self._listeners: list[Callable[[], None]] = []
         self._tools: dict[str, ServerTool] = {}
@@ -89,12 +92,11 @@ class Servers:
         if self._folder is not None:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for server in self._all.values():
-            if server.settings.enabled:
+            if server.settings.enabled and not server.switched_off:
                 server.start()
-
-    async def sweep(self, folders: list[Path]) -> list[str]:
-        """End what a program that is gone has left behind."""
-        return await sweep(folders, self._clock)
+        if self._sessions is not None and self._sweeping is None:
+            folders = list(self._sessions.glob("*/mcp"))
+            self._sweeping = asyncio.ensure_future(sweep(folders, self._clock))
 
     async def settle(self, seconds: float = FIRST_S, *, patiently: bool = False) -> None:
         """Return when every server is up or will not come up, at the latest after `seconds`; only once is waited so.
@@ -147,6 +149,7 @@ class Servers:
     async def switch(self, name: str, on: bool) -> None:
         """Switch a server on or off; its tools come or go at the next request. Raises KeyError."""
         server = self._all[name]
+        server.switched_off = not on
         if on:
             server.start()
         else:
@@ -158,7 +161,10 @@ class Servers:
 
     async def close(self) -> None:
         """End them all, with everything that they started."""
+        if self._sweeping is not None:
+            await asyncio.gather(self._sweeping, return_exceptions=True)
         await asyncio.gather(*(server.stop() for server in self._all.values()))
+        self._told, self._waited = {}, False
         await self._watcher.close()
 
     def _offered(self, server: Supervisor) -> list[ServerTool]:
