@@ -171,6 +171,8 @@ def _choice(field: FormField, value: Any) -> str:
         for option, label in field.options:
             if match(option, label):
                 return option
+    if word.isdecimal() and 0 < int(word) <= len(field.options):
+        return field.options[int(word) - 1][0]  # by its number, as a person types it
     raise ValueError
 
 

@@ -1,4 +1,4 @@
-"""What comes in from a server, made fit for the SDK: a pure look at each message (mcp.md, guards).
+"""What comes in from a server, made fit for the SDK: a pure look at each message (docs/mcp.md).
 
 The SDK validates an answer as a whole and refuses all of it for one wrong entry. Here entries are mended, or left out
 by name, and the rest lives.

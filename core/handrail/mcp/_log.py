@@ -1,5 +1,5 @@
 """What a server says beside the protocol: noise on stderr, garbage on stdout. Into a file of the session, never to the
-terminal (mcp.md, guards)."""
+terminal (docs/mcp.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A server's process: in a group of its own, and gone when we are (mcp.md, guards).
+"""A server's process: in a group of its own, and gone when we are (docs/mcp.md).
 
 Three nets. At a normal end everything it started is ended, by group, descent and mark. If this program is killed, a
 small shell that holds a pipe to us sees the pipe close and kills the groups that it was told of. What still lives is

@@ -1,4 +1,4 @@
-"""A server's tool list, mended: one bad tool must not cost the others (mcp.md, guards).
+"""A server's tool list, mended: one bad tool must not cost the others (docs/mcp.md).
 
 Works on the JSON of the wire, before the SDK's own models refuse a whole list for one entry of it.
 """

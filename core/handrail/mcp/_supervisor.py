@@ -108,7 +108,7 @@ class Supervisor:
 
     def start(self) -> None:
         """Start in the background; a server that runs is left as it is."""
-        if self._task is None or self._task.done():
+        if self._task is None or self._task.done() or not self._wanted:
             self._wanted, self._may_restart = True, True
             self._set("starting")
             self._task = asyncio.ensure_future(self._run())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
@@ -13,30 +12,13 @@ from typing import Any, Final
 from handrail.clock import Clock, RealClock
 from handrail.mcp._deadline import within
 from handrail.mcp._process import Watcher, sweep
-from handrail.mcp._supervisor import State, Supervisor
+from handrail.mcp._supervisor import Supervisor
 from handrail.mcp.tool import ServerTool
 from handrail.server_settings import ServerSettings, is_server_name
-from handrail.tools.source import ToolsChange
+from handrail.tools.source import ServerStatus, ToolsChange
 
 FIRST_S: Final = 5.0
 """How long the first request waits for servers that are still starting."""
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """One server as a person sees it. `why` says what is wrong, `log` where its noise is."""
-
-    name: str
-    state: State
-    where: str
-    why: str = ""
-    version: str = ""
-    protocol: str = ""
-    tools: tuple[ServerTool, ...] = ()
-    prompts: tuple[str, ...] = ()
-    resources: tuple[str, ...] = ()
-    left_out: tuple[tuple[str, str], ...] = ()
-    log: Path | None = None
 
 
 class Servers:
@@ -64,6 +46,7 @@ class Servers:
         self._clock = clock or RealClock()
         self._folder, self._sessions = folder, sessions
         self._sweeping: asyncio.Future[Any] | None = None
+        self._ending: set[asyncio.Future[None]] = set()
         self._watcher = Watcher()
         self._listeners: list[Callable[[], None]] = []
         self._tools: dict[str, ServerTool] = {}
@@ -146,14 +129,16 @@ class Servers:
         """Every server as it is now."""
         return [self._status(server) for server in self._all.values()]
 
-    async def switch(self, name: str, on: bool) -> None:
+    def switch(self, name: str, on: bool) -> None:
         """Switch a server on or off; its tools come or go at the next request. Raises KeyError."""
         server = self._all[name]
         server.switched_off = not on
         if on:
             server.start()
         else:
-            await server.stop()
+            ending = asyncio.ensure_future(server.stop())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     def server(self, name: str) -> Supervisor:
         """One of them. Raises KeyError."""
@@ -163,6 +148,7 @@ class Servers:
         """End them all, with everything that they started."""
         if self._sweeping is not None:
             await asyncio.gather(self._sweeping, return_exceptions=True)
+        await asyncio.gather(*self._ending, return_exceptions=True)
         await asyncio.gather(*(server.stop() for server in self._all.values()))
         self._told, self._waited = {}, False
         await self._watcher.close()

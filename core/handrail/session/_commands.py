@@ -18,6 +18,7 @@ from handrail.loop.state import Queue, RunState
 from handrail.messages import clean
 from handrail.policy import Bounds
 from handrail.providers.base import Provider
+from handrail.tools.source import ToolSource
 
 
 class Commands:
@@ -54,6 +55,11 @@ class Commands:
     @property
     def provider(self) -> Provider:
         return self._config.provider
+
+    @property
+    def tool_source(self) -> ToolSource | None:
+        """Where the tools of MCP servers come from; None without one."""
+        return self._toolset.source
 
     def listen(self, listener: ev.Listener) -> Callable[[], None]:
         """Call `listener` with every event from now on, in the event loop. Returns a function that unsubscribes it."""

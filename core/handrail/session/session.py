@@ -88,13 +88,20 @@ class Session(Commands):
         self._held = False
 
     async def __aenter__(self) -> Self:
-        """Start the servers in the background, and let them live until the session is left."""
-        self._held = True
-        if self._toolset.source is not None:
-            self._toolset.source.start()
+        self.start_servers()
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        await self.end_servers()
+
+    def start_servers(self) -> None:
+        """Start the MCP servers in the background, and let them live until `end_servers`: from one prompt to the next."""
+        self._held = True
+        if self._toolset.source is not None:
+            self._toolset.source.start()
+
+    async def end_servers(self) -> None:
+        """End the MCP servers, with everything that they started."""
         self._held = False
         if self._toolset.source is not None:
             await self._toolset.source.close()

@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -148,9 +148,10 @@ def _mcp_servers(chosen: settings.Settings, cwd: Path) -> Iterator[CheckResult]:
     servers = {n: s for n, s in known_servers(chosen, cwd, trusted=trusted).items() if s.enabled}
     if not servers:
         return
-    from handrail.mcp import Servers, ServerStatus
+    from handrail.mcp import Servers
+    from handrail.tools.source import ServerStatus
 
-    async def look() -> list[ServerStatus]:
+    async def look() -> Sequence[ServerStatus]:
         session = Servers(servers, cwd=cwd)
         session.start()
         try:

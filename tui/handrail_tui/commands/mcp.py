@@ -17,12 +17,14 @@ from handrail.errors import ConfigError, did_you_mean
 from handrail.server_files import found_elsewhere, read_server_file
 from handrail.server_settings import ServerSettings, is_server_name
 from handrail.toml import short_path
+from handrail.tools.source import own_name
 from handrail_tui.commands._options import APPROVE_MODES
 from handrail_tui.sessions.servers import known_servers
 from handrail_tui.view.text import clean_for_terminal, one_line
 
 if TYPE_CHECKING:
-    from handrail.mcp import ServerStatus, ServerTool
+    from handrail.tools.base import Tool
+    from handrail.tools.source import ServerStatus
 
 _LOGIN_S = 300.0
 """Seconds that a person has to sign in."""
@@ -148,7 +150,7 @@ def test(name: str, as_json: bool) -> int:
 
     status = asyncio.run(look())
     if as_json:
-        tools = [{"name": t.tool, "as": t.name, "effect": t.effect} for t in status.tools]
+        tools = [{"name": own_name(t.name), "as": t.name, "effect": t.effect} for t in status.tools]
         said = {
             "name": name,
             "state": status.state,
@@ -255,7 +257,7 @@ def _described(status: ServerStatus) -> Iterator[str]:
     if status.why:
         yield f"  {status.why}"
     for tool in status.tools:
-        yield f"  {tool.tool:<28} {_effect(tool):<12} {one_line(tool.description, 90)}"
+        yield f"  {own_name(tool.name):<28} {_effect(tool):<12} {one_line(tool.description, 90)}"
     for name, why in status.left_out:
         yield f"  {name:<28} left out     {why}"
     for words, names in (("prompts", status.prompts), ("resources", status.resources)):
@@ -263,7 +265,7 @@ def _described(status: ServerStatus) -> Iterator[str]:
             yield f"  {words}: {one_line(', '.join(names), 200)}"
 
 
-def _effect(tool: ServerTool) -> str:
+def _effect(tool: Tool) -> str:
     if tool.effect == "read" or tool.approve == "all":
         return "does not ask"
     return "asks first"

@@ -32,7 +32,7 @@ class RunOptions:
     hold: bool = False
     cwd: str = "."
     system: str | None = None
-    mcp: tuple[str, ...] = ()
+    mcp: tuple[str, ...] | None = None
     no_mcp: bool = False
     plain: bool = False
     as_json: bool = False
@@ -56,7 +56,7 @@ class RunOptions:
             "approve": self.approve,
             "sandbox": self.sandbox,
             "tools": tools,
-            "servers": [] if self.no_mcp else list(self.mcp) or None,
+            "servers": [] if self.no_mcp else [*(self.mcp or ())] or None,
             "system": self.system,
         }
         bounds = {

@@ -27,6 +27,9 @@ class RunHeader(Widget):
     def render(self) -> Content:
         width, header = self.content_size.width, self.view.header
         model, folder = header.model, _folder(header.cwd, self._home)
+        if header.servers:
+            served = ", ".join(f"{name} {number}" for name, number in header.servers.items())
+            folder = f"tools: {len(header.tools)} + {served}   {folder}"
         name = styled(("handrail", "bold $accent"))
         if self.column and width > self.column + 30:
             room = self.column - 4
