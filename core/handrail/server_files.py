@@ -23,7 +23,7 @@ from handrail.trust import up_to_root
 PROJECT_FILES: Final = (".mcp.json", ".vscode/mcp.json")
 _LONGEST: Final = 1_000_000
 _TABLES: Final = ("mcpServers", "servers")
-_VARIABLE: Final = re.compile(r"\$\{(?:env:)?([^}:]+)(?::-([^}]*))?\}")
+_VARIABLE: Final = re.compile(r"\$\{(?:(env|input):)?([\w.-]+)(?::-([^}]*))?\}")
 _KEYS: Final = ("command", "args", "env", "cwd", "url", "headers")
 
 
@@ -98,8 +98,8 @@ def _expanded(value: Any, variables: Mapping[str, str]) -> Any:
 
 
 def _value(found: re.Match[str], variables: Mapping[str, str]) -> str:
-    name, default = found[1], found[2]
-    if name == "input":
+    kind, name, default = found[1], found[2], found[3]
+    if kind == "input":
         raise ValueError(f"it asks for {found[0]}; put the value into a variable of the environment")
     value = variables.get(name)
     if value is None and default is None:

@@ -95,7 +95,7 @@ class Session(Commands):
         await self.end_servers()
 
     def start_servers(self) -> None:
-        """Start the MCP servers in the background, and let them live until `end_servers`: from one prompt to the next."""
+        """Start the MCP servers in the background; they live until `end_servers`, from one prompt to the next."""
         self._held = True
         if self._toolset.source is not None:
             self._toolset.source.start()
