@@ -17,7 +17,7 @@ from handrail.mcp.tool import ServerTool
 from handrail.server_settings import ServerSettings, is_server_name
 from handrail.tools.source import ServerStatus, ToolsChange
 
-FIRST_S: Final = 5.0
+FIRST_S: Final = 10.0
 """How long the first request waits for servers that are still starting."""
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from handrail.mcp._supervisor import Supervisor
 
+_SHORT: Final = 120
 _EXACT: Final = re.compile(
     r"(?i)(delete|remove|drop|destroy|kill|force|reset|purge|wipe|exec|run|shell|command|eval|sudo|merge|publish|send)"
 )
@@ -85,10 +86,13 @@ class ServerTool(Tool):
     def preview(self, args: dict[str, Any], ctx: ToolContext) -> Preview:
         given = " ".join(f"{name}={_short(value)}" for name, value in args.items())
         title = one_line(clean(f"{self.server}: {self.tool} {given}".rstrip()))
-        detail = clean(json.dumps(args, ensure_ascii=False, indent=2)) if args else ""
+        whole = len(title) < 200 and all(len(_json(value)) <= _SHORT for value in args.values())
+        detail = "" if whole else clean(json.dumps(args, ensure_ascii=False, indent=2))
         exact = json.dumps(args, ensure_ascii=False, sort_keys=True)
         pattern = f"{self.name} {exact}" if self._exact else f"{self.name} with any arguments"
-        return Preview(title, detail, pattern=clean(pattern))
+        return Preview(
+            title, detail, pattern=clean(pattern), why=f"what it does is up to the server {self.server}"
+        )
 
     async def run(self, args: dict[str, Any], ctx: ToolContext) -> ToolResult:
         from handrail.mcp._call import Call
@@ -108,4 +112,9 @@ def _says_destructive(tool: types.Tool) -> bool:
 
 
 def _short(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)[:120]
+    text = _json(value)
+    return text if len(text) <= _SHORT else text[: _SHORT - 1] + "…"
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

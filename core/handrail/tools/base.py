@@ -67,7 +67,8 @@ class Preview:
     by equality, so a tool gives the same pattern for calls that it considers equal. None: only once. `covers` and
     `asks_again` are examples: a call that the pattern would allow, and one that it would not. `outside` lists paths
     outside the working folder; they need approval in every mode. `shows` is a fingerprint of the place and the change
-    that are shown: a tool compares it when it acts (rule H7).
+    that are shown: a tool compares it when it acts (rule H7). `why` is why it needs approval, where
+    its effect does not say it well.
     """
 
     title: str
@@ -78,6 +79,7 @@ class Preview:
     asks_again: str = ""
     outside: tuple[str, ...] = ()
     shows: str = ""
+    why: str = ""
 
 
 class AskPerson(Protocol):

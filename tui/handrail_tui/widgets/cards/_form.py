@@ -21,7 +21,7 @@ from handrail_tui.widgets.cards._parts import CardInput, styled
 from handrail_tui.widgets.cards.guard import InputGuard
 
 
-class FormCard(HumanCard):
+class FormCard(HumanCard, inherit_bindings=False):
     """The fields with what each takes. Enter asks for one after the other; a wrong value is asked for again."""
 
     BINDINGS = bindings("form")
