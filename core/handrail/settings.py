@@ -29,7 +29,20 @@ Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
 
 PROJECT_FILE: Final = ".handrail.toml"
 NEEDS_TRUST: Final = frozenset(
-    "api approve base_url hooks keys mcp models providers sandbox servers system tools".split()
+    [
+        "api",
+        "approve",
+        "base_url",
+        "hooks",
+        "keys",
+        "mcp",
+        "models",
+        "providers",
+        "sandbox",
+        "servers",
+        "system",
+        "tools",
+    ]
 )
 NEVER_FROM_A_PROJECT: Final = frozenset({"trusted"})
 

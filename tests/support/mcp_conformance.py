@@ -26,6 +26,10 @@ from handrail.tools.base import Form, FormAnswer, ToolContext, ToolError
 ARGUMENTS: dict[str, dict[str, Any]] = {"add_numbers": {"a": 5, "b": 3}}
 
 
+def say(*parts: object) -> None:
+    sys.stdout.write(" ".join(map(str, parts)) + "\n")
+
+
 async def accept(form: Form) -> FormAnswer:
     """What a person does who only presses enter."""
     return FormAnswer("accept", check_values(form.fields, {}))
@@ -44,15 +48,15 @@ async def main(url: str, folder: Path) -> int:
     try:
         await servers.settle(patiently=True)
         [status] = servers.statuses()
-        print(status.state, status.why, status.protocol, [tool.name for tool in status.tools])
+        say(status.state, status.why, status.protocol, [tool.name for tool in status.tools])
         servers.take_changes()
         ctx = ToolContext(folder, RealClock(), ask_form=accept)
         for tool in servers.tools.values():
             call = ToolCall("c1", tool.name, ARGUMENTS.get(tool.tool, {}))
             try:
-                print(await tool.run(tool.parse(call), ctx))
+                say(await tool.run(tool.parse(call), ctx))
             except ToolError as error:
-                print("error:", error)
+                say("error:", error)
         return 0 if status.state == "ready" else 1
     finally:
         login.close()
