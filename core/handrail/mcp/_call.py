@@ -146,7 +146,7 @@ class Call:
     async def _answers(
         self, connection: Connection, wanted: types.InputRequiredResult
     ) -> dict[str, Any] | None:
-        """What the server needs to go on: answers of the person, our folder, the model's words."""
+        """What the server needs to go on: answers of the person, our folder."""
         requests = wanted.input_requests or {}
         if not requests:
             await self._server.clock.sleep(STATE_PAUSE_S)
@@ -162,12 +162,7 @@ class Call:
             elif isinstance(request, types.ListRootsRequest):
                 answers[key] = connection.roots()
             else:
-                sampled = await self._server.sample(request.params)
-                if isinstance(sampled, types.ErrorData):
-                    raise ToolError(
-                        f"the server wants to ask the model itself, which is not allowed: {sampled.message}"
-                    )
-                answers[key] = sampled
+                raise ToolError("the server wants to ask the model itself, which is not supported")
         return answers
 
     async def _request(

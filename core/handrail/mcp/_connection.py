@@ -47,10 +47,6 @@ class Host(Protocol):
 
     async def elicit(self, params: types.ElicitRequestParams) -> types.ElicitResult: ...
 
-    async def sample(
-        self, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.ErrorData: ...
-
     def changed(self, what: str) -> None: ...
 
     def said(self, line: str) -> None: ...
@@ -69,14 +65,13 @@ class Lists:
 class Connection:
     """A connection in use. `target` is what the SDK's client takes: a transport, or a server in this process."""
 
-    def __init__(self, target: Any, host: Host, border: Border, *, sampling: bool) -> None:
+    def __init__(self, target: Any, host: Host, border: Border) -> None:
         self._host, self._border = host, border
         self.client = Client(
             target,
             client_info=types.Implementation(name="handrail", version=__version__),
             elicitation_callback=self._elicit,
             list_roots_callback=self._roots,
-            sampling_callback=self._sample if sampling else None,
             logging_callback=self._log,
             message_handler=self._message,
             cache=None,
@@ -172,11 +167,6 @@ class Connection:
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
         return await self._host.elicit(params)
-
-    async def _sample(
-        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.ErrorData:
-        return await self._host.sample(params)
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
         return self.roots()

@@ -93,7 +93,6 @@ class Supervisor:
         self.lists: Lists | None = None
         self.calls: list[CallInFlight] = []
         self.switched_off = False
-        self.sampler: Callable[[types.CreateMessageRequestParams], Any] | None = None
         self.auth: Any = None
         self._watcher, self._on_change = watcher, on_change
         self._connection: Connection | None = None
@@ -178,16 +177,6 @@ class Supervisor:
             return types.ElicitResult(action="cancel")
         return await self.calls[-1].asked(params)
 
-    async def sample(
-        self, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.ErrorData:
-        import mcp_types as types
-
-        if self.sampler is None:
-            return types.ErrorData(code=types.INVALID_REQUEST, message="sampling is off")
-        result: types.CreateMessageResult | types.ErrorData = await self.sampler(params)
-        return result
-
     def changed(self, what: str) -> None:
         self._stale.set()
 
@@ -231,7 +220,7 @@ class Supervisor:
             with self.busy():
                 async with within(self.clock, self.settings.start_s):
                     wire = await stack.enter_async_context(self._wire())
-                    connection = Connection(wire.target, self, wire.border, sampling=self.sampler is not None)
+                    connection = Connection(wire.target, self, wire.border)
                     broken = asyncio.ensure_future(wire.closed())
                     stack.callback(broken.cancel)
                     await self._unless_broken(connection.enter(stack), broken)
