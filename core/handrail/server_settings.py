@@ -65,7 +65,8 @@ class ServerSettings(BaseModel):
     `timeout` bounds a call; progress starts it anew, and time that a person takes does not count. `start_timeout`
     bounds the handshake: 10 s, or 60 s for commands that may download first (npx, uvx). `tools` lists the tools to
     offer, with * and ?; None offers all. `approve` replaces the run's approval mode for this server's tools. `trust`
-    says that its hints count: a tool that it marks as read-only does not ask (rule H5). `enabled = false` keeps the entry and starts nothing.
+    says that its hints count: a tool that it marks as read-only does not ask (rule H5). `enabled = false` keeps the
+    entry and starts nothing.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
