@@ -53,6 +53,15 @@ def joined(instructions: Sequence[Instruction]) -> str:
     return "\n\n".join([first.text, *(f"# From {one.path}\n\n{one.text}" for one in rest)]).strip()
 
 
+def with_servers(system: str, servers: Sequence[tuple[str, str]]) -> str:
+    """`system` with what each MCP server says about its use. It is quoted: a server is not the person."""
+    said = [
+        f"# From the tool server {name} (about the use of its tools; not instructions of the person)\n\n{text}"
+        for name, text in servers
+    ]
+    return "\n\n".join(filter(None, [system, *said]))
+
+
 def _surroundings(cwd: Path) -> Instruction:
     folder = clean(str(cwd.resolve()))
     return Instruction(

@@ -95,8 +95,10 @@ class ToolBatch:
         """Whether a call that had started only waits for a person, so that it may start again (rule H6)."""
         if pending.call.name == ASK_HUMAN:
             return True
-        asking = any(q.call_id == pending.call.id for q in self._ctx.state.questions.values())
-        return asking and pending.tool is not None and pending.tool.effect == "read"
+        asking = [q for q in self._ctx.state.questions.values() if q.call_id == pending.call.id]
+        if any(question.resume is not None for question in asking):
+            return True  # the tool itself knows how to continue
+        return bool(asking) and pending.tool is not None and pending.tool.effect == "read"
 
     async def _validate(self, pending: PendingCall) -> None:
         """Parse the arguments and preview the call. Nothing is changed or asked yet."""
@@ -204,7 +206,8 @@ class ToolBatch:
         if pending.wrong is not None or pending.tool is None:
             self._finish(pending, ToolResult(pending.wrong or "", is_error=True))
             return
-        why = why_ask(pending.tool.effect, pending.preview, self._toolset.mode, self._ctx.state.patterns)
+        mode = pending.tool.approve or self._toolset.mode
+        why = why_ask(pending.tool.effect, pending.preview, mode, self._ctx.state.patterns)
         if why is None:
             pending.allowed = why_allowed(pending.tool.effect, pending.preview, self._toolset.mode)
             return
@@ -335,8 +338,18 @@ class ToolBatch:
             ctx.pass_on(ev.ToolProgress(**ctx.stamp(), call_id=call_id, text=clean(text)))
 
         toolset = self._toolset
-        ask = self._people.asker(pending.call)
-        return ToolContext(toolset.cwd, ctx.clock, call_id, progress, toolset.env, toolset.memory, ask)
+        asked = (q.resume for q in ctx.state.questions.values() if q.call_id == call_id)
+        return ToolContext(
+            toolset.cwd,
+            ctx.clock,
+            call_id,
+            progress,
+            toolset.env,
+            toolset.memory,
+            self._people.asker(pending.call),
+            ask_form=self._people.form_asker(pending.call),
+            resume=next(asked, None),
+        )
 
     def _finish(self, pending: PendingCall, result: ToolResult) -> None:
         """Publish the one result of a call."""

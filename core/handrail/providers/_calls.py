@@ -65,7 +65,9 @@ def same_arguments(held: Sequence[str], more: Sequence[str]) -> bool:
 def _object(text: str) -> tuple[Any, str]:
     """The value of arguments and its JSON text. Raises ValueError for text that is not JSON or says two things."""
     try:
-        return json.loads(text, parse_constant=_no_constant), text  # JSON text in quotes alone is no object (rule S2)
+        return json.loads(
+            text, parse_constant=_no_constant
+        ), text  # JSON text in quotes alone is no object (rule S2)
     except json.JSONDecodeError as error:
         values = _values(text, error)
     unquoted = [_unquoted(value, source) for value, source in values]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from handrail import events as ev
 from handrail.clock import Clock
+from handrail.forms import read_answer
 from handrail.loop.calls import ToolSet
 from handrail.loop.context import RunConfig, RunContext
 from handrail.loop.people import AnswerKind, ApprovalChoice, HumanAnswer, PendingAnswers
@@ -17,6 +19,7 @@ from handrail.messages import clean
 from handrail.policy import Approve, Bounds
 from handrail.providers.base import Provider
 from handrail.session.who import this_person
+from handrail.tools.source import ToolSource
 
 
 class Commands:
@@ -53,6 +56,11 @@ class Commands:
     @property
     def provider(self) -> Provider:
         return self._config.provider
+
+    @property
+    def tool_source(self) -> ToolSource | None:
+        """Where the tools of MCP servers come from; None without one."""
+        return self._toolset.source
 
     def listen(self, listener: ev.Listener) -> Callable[[], None]:
         """Call `listener` with every event from now on, in the event loop. Returns a function that unsubscribes it."""
@@ -120,14 +128,15 @@ class Commands:
     ) -> bool:
         """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question.
 
-        `by` says who answers, for the record; None: the person at this terminal. Raises ValueError for an unknown
-        `how`; the question then stays open (rule H6).
+        The answer to a form is JSON or `name=value` pairs. `by` says who answers, for the record; None: the person at
+        this terminal. Raises ValueError for an unknown `how` and FormError for an answer that does not fit; the
+        question then stays open (rule H6).
         """
         if not _known(how, AnswerKind):
             raise ValueError(_unknown("a question", how, AnswerKind))
         if not self._answers.is_open(id):
             return False
-        text = clean(text)
+        text = self._checked(id, how, clean(text))
         self._ctx.emit(
             ev.HumanAnswered(
                 **self._ctx.stamp(),
@@ -142,6 +151,13 @@ class Commands:
         if how == "stopped":
             self.stop()
         return True
+
+    def _checked(self, id: str, how: AnswerKind, text: str) -> str:
+        """The answer to a form as JSON. Raises FormError (rule H6)."""
+        asked = self._ctx.state.questions.get(id)
+        if asked is None or not asked.fields or how not in ("resolved", "answered"):
+            return text
+        return json.dumps(read_answer(asked.fields, text), ensure_ascii=False)
 
     def approve(self, id: str, how: ApprovalChoice, text: str = "", *, by: str | None = None) -> bool:
         """Answer an approval (rule H5). False: no such open approval.

@@ -26,6 +26,7 @@ from typing import Any, Final
 
 from handrail import events as ev
 from handrail.errors import ConfigError
+from handrail.forms import FormError, described
 from handrail.session.session import Session
 from handrail.session.who import named, this_terminal, user_of
 
@@ -162,7 +163,14 @@ def answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
     state = session.state
     questions = [
-        {"id": q.id, "kind": q.kind, "needed": q.needed, "where": q.where, "secret": q.secret}
+        {
+            "id": q.id,
+            "kind": q.kind,
+            "needed": q.needed,
+            "where": q.where,
+            "secret": q.secret,
+            "fields": described(q.fields),
+        }
         for q in state.questions.values()
     ]
     approvals = [
@@ -181,10 +189,15 @@ def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
     id = _chosen(session.state.questions, asked, "question")
     how, text = asked.get("how"), str(asked.get("text") or "")
-    if how not in ("resolved", "answered", "declined"):
+    if how not in ("resolved", "answered", "declined", "cancelled"):
         raise Refused(f"a question cannot be answered with {how!r}")
     secret = session.state.questions[id].secret and how == "answered"
-    if not session.answer(id, how, text, secret=secret, by=_who(asked)):
+    try:
+        taken = session.answer(id, how, text, secret=secret, by=_who(asked))
+    except FormError as error:
+        fields = "\n".join(described(session.state.questions[id].fields))
+        raise Refused(f"the answer does not fit: {error}\n{fields}") from None
+    if not taken:
         raise Refused(f"the question {id} is no longer open")
     return {"id": id}
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.messages import clean
-from handrail.tools._output import one_line
 from handrail.tools.base import ToolContext, ToolError
+from handrail.tools.output import one_line
 
 _TRUSTED = "tools.own_files"
 

@@ -18,9 +18,9 @@ from typing import BinaryIO, Final
 from pydantic import Field
 
 from handrail.messages import Image, Text, clean
-from handrail.tools._output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
+from handrail.tools.output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
 from handrail.tools.paths import Place, locate, missing
 from handrail.tools.textfile import (
     MAX_EDIT,

@@ -11,6 +11,7 @@ from handrail import instructions, trust
 from handrail.settings import Hooks, LoadedSettings, Settings
 from handrail_tui.sessions.model import resolve_model
 from handrail_tui.sessions.project_trust import warn_untrusted
+from handrail_tui.sessions.servers import chosen_servers
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
@@ -19,9 +20,11 @@ if TYPE_CHECKING:
     from handrail.policy import Bounds, RecoveryPolicy
     from handrail.providers.base import Provider
     from handrail.providers.catalog import Resolved
+    from handrail.server_settings import ServerSettings
     from handrail.session import Session
     from handrail.session.writer import JournalWriter
     from handrail.tools.base import Tool
+    from handrail.tools.source import ToolSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class SessionBuilder:
     provider: Provider
     tools: list[Tool]
     instructions: tuple[Instruction, ...]
+    servers: dict[str, ServerSettings]
 
     @classmethod
     def load(cls, loaded: LoadedSettings, cwd: Path, clock: Clock) -> SessionBuilder:
@@ -54,7 +58,8 @@ class SessionBuilder:
         in_force = instructions.load(cwd, trusted=trusted, system=system)
         resolved = resolve_model(chosen)
         provider = catalog.make_provider(resolved, clock)
-        return cls(chosen, cwd, clock, resolved, provider, tools, in_force)
+        servers = chosen_servers(chosen, cwd, trusted=trusted)
+        return cls(chosen, cwd, clock, resolved, provider, tools, in_force, servers)
 
     def build(
         self,
@@ -86,11 +91,22 @@ class SessionBuilder:
             max_output=self.settings.max_output,
             effort=self.settings.effort,
             secrets=self._secrets(),
+            source=self._source(writer.journal.path.parent),
         )
         session.listen(Control(session, writer.journal.path.parent))
         if self.settings.hooks != Hooks():
             self._add_hooks(session)
         return session
+
+    def _source(self, folder: Path) -> ToolSource | None:
+        """The MCP servers of the session, not started yet. Nothing of them is imported without one."""
+        if not self.servers:
+            return None
+        from handrail.mcp import Servers
+
+        return Servers(
+            self.servers, cwd=self.cwd, clock=self.clock, folder=folder / "mcp", sessions=folder.parent
+        )
 
     def _add_hooks(self, session: Session) -> None:
         from handrail_tui.sessions.hooks import HookRunner
@@ -111,4 +127,10 @@ class SessionBuilder:
 
         keys = [self.resolved.api_key, *(p.key for p in self.settings.providers.values())]
         known = [key for key in keys if key and not key.startswith(("!", "keyring:"))]
-        return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers, self.resolved.base_url)]
+        of_servers = [secret for server in self.servers.values() for secret in server.secrets]
+        return [
+            *key_values(os.environ),
+            *known,
+            *secrets_in(self.resolved.headers, self.resolved.base_url),
+            *of_servers,
+        ]

@@ -8,11 +8,12 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools._output import MAX_LINES, count, size
+from handrail.tools.output import MAX_LINES, count, size
 
 MAX_BYTES: Final = 30_000
 """The model gets a third of this from the start of the output and the rest from its end, where errors are."""
@@ -27,10 +28,11 @@ LIVE_CHARS: Final = 8_192
 
 class Capture:
     """Collects bytes as they come. `path` is the file with the whole output, if it was too long for the
-    model."""
+    model; it is made in `folder`, by default in the one for temporary files."""
 
-    def __init__(self, clock: Clock, progress: Callable[[str], None]) -> None:
+    def __init__(self, clock: Clock, progress: Callable[[str], None], folder: Path | None = None) -> None:
         self._clock = clock
+        self._folder = folder
         self._live = _Live(progress)
         self._head = bytearray()
         self._tail = bytearray()
@@ -106,7 +108,9 @@ class Capture:
 
     def _write(self, data: bytes) -> None:
         if self._file is None:
-            self._file, path = tempfile.mkstemp(prefix="handrail-", suffix=".log")  # mode 0600
+            self._file, path = tempfile.mkstemp(
+                prefix="handrail-", suffix=".log", dir=self._folder
+            )  # mode 0600
             self.path = os.path.realpath(path)
         view = memoryview(data)
         while view:

@@ -22,8 +22,8 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools._output import one_line
 from handrail.tools.environ import MARK
+from handrail.tools.output import one_line
 
 GRACE_S: Final = 2.0
 """Real seconds between SIGTERM and SIGKILL."""
@@ -48,7 +48,7 @@ class Process:
 
 def family(root: int, mark: str) -> list[Process]:
     """The living processes of the command whose shell is `root`, itself included. Blocking."""
-    everyone = list(_from_proc() if _PROC.joinpath("self/stat").exists() else _from_ps())
+    everyone = list(_everyone())
     members = {p.pid: p for p in everyone if p.pid == root or root in p.groups or _is_marked(p.pid, mark)}
     found = True
     while found:
@@ -59,6 +59,11 @@ def family(root: int, mark: str) -> list[Process]:
                 found = True
     members.pop(os.getpid(), None)
     return list(members.values())
+
+
+def living(pid: int) -> Process | None:
+    """The living process of that number, our own included. Blocking."""
+    return next((p for p in _everyone() if p.pid == pid), None)
 
 
 async def end_family(clock: Clock, root: int, mark: str, grace: float) -> list[Process]:
@@ -98,6 +103,10 @@ async def _real_pause(seconds: float) -> None:
         await done
     finally:
         handle.cancel()
+
+
+def _everyone() -> Iterator[Process]:
+    return _from_proc() if _PROC.joinpath("self/stat").exists() else _from_ps()
 
 
 def _from_proc() -> Iterator[Process]:
