@@ -361,3 +361,33 @@ def test_J5_no_key_of_a_provider_of_the_catalog_reaches_a_child() -> None:
     planted = {name: "sk-planted" for entry in built_in().values() for name in entry.keys}
     assert "TOGETHER_AI_API_KEY" in planted and "LMSTUDIO_API_KEY" in planted
     assert scrubbed_environment({**planted, "HOME": "/"}) == {"HOME": "/"}
+
+
+@pytest.mark.attack
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt the children of others")
+@pytest.mark.parametrize("ending", ["exited", "timed out", "stopped"])
+async def test_L9_a_process_that_left_session_and_environment_is_found(bench: Bench, ending: str) -> None:
+    pids = bench.cwd / "pid"
+    escape = f"(env -i setsid /bin/sh -c 'echo $$ > {pids}; exec sleep 60 <&- >&- 2>&-' &) ; "
+    command = (
+        escape + f"while [ ! -s {pids} ]; do sleep 0.01; done" + ("" if ending == "exited" else "; sleep 60")
+    )
+    task = asyncio.ensure_future(
+        bench.run(BashTool(), command=command, **({"timeout": 1} if ending == "timed out" else {}))
+    )
+    await until(lambda: pids.exists() and pids.read_text().strip())
+    pid = int(pids.read_text())
+    try:
+        if ending == "stopped":
+            task.cancel()
+            await asyncio.wait([task])
+            assert not alive(pid)
+            assert bench.ctx.left[0].endswith("[stopped, with everything it had started]")
+        elif ending == "timed out":
+            assert "with everything it had started" in words(await task)
+            assert not alive(pid)
+        else:
+            assert f"[running in the background: pid {pid} sleep 60" in words(await task)
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
