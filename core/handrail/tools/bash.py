@@ -24,7 +24,8 @@ from handrail.tools._stopping import whole
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.environ import child_environment
-from handrail.tools.paths import locate, own_files, require_folder
+from handrail.tools.kept import kept_output
+from handrail.tools.paths import locate, require_folder
 from handrail.tools.sandbox import Sandbox
 
 DEFAULT_S: Final = 120.0
@@ -88,7 +89,7 @@ class _Command:
     def __init__(self, command: str, limit: float, ctx: ToolContext, sandbox: Sandbox | None) -> None:
         self._command, self._limit, self._ctx, self._sandbox = command, limit, ctx, sandbox
         self._mark = secrets.token_hex(8)
-        self._capture = Capture(ctx.clock, ctx.progress)
+        self._capture = Capture(ctx.clock, ctx.progress, kept_output(ctx))
         self._left: list[processes.Process] = []
         self._root: int | None = None
         self._code: int | None = None
@@ -168,8 +169,6 @@ class _Command:
         await pump
         pipe.close()
         await self._capture.close()
-        if self._capture.path is not None:
-            own_files(self._ctx).add(self._capture.path)
 
     def _result(self, end: End) -> ToolResult:
         output = self._capture.text().rstrip("\n")

@@ -20,6 +20,7 @@ from handrail.tools import _processes as processes
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.bash import BashTool
 from handrail.tools.environ import scrubbed_environment
+from handrail.tools.kept import memory_with
 from handrail.tools.read import ReadTool
 
 T = TypeVar("T")
@@ -39,8 +40,12 @@ def descriptors() -> int:
 
 
 def the_file(folder: Path) -> Path:
-    (file,) = folder.iterdir()
+    (file,) = folder.glob("*/*")
     return file
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -245,7 +250,7 @@ async def test_L9_what_escapes_is_reported(bench: Bench, monkeypatch: pytest.Mon
         await task
     pid = int(bench.live[0])
     assert f"[may still be running: pid {pid} sleep 60]" in bench.ctx.left[0]
-    above = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    above = parent(pid)
     real_kill(pid, signal.SIGKILL)
     await until(lambda: not Path(f"/proc/{above}").exists())
     await asyncio.sleep(0.05)  # the event loop learns of it
@@ -393,3 +398,19 @@ async def test_L9_a_process_that_left_session_and_environment_is_found(bench: Be
     finally:
         if alive(pid):
             os.kill(pid, signal.SIGKILL)
+
+
+async def test_what_a_session_keeps_is_bounded_lies_in_its_folder_and_can_be_read(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.tools.kept.MAX_SESSION", 100_000)
+    folder = bench.cwd.parent / "session" / "output"
+    bench.ctx.memory = {**memory_with(folder)}
+    command = "head -c 90000 /dev/zero | tr '\\0' 'y'"
+    for _ in range(3):
+        result = await bench.run(BashTool(), command=command)
+    assert sum(file.stat().st_size for file in folder.iterdir()) == 100_000
+    assert "the whole output could not be kept: the session has kept" in words(result)
+    bench.ctx.memory = {**memory_with(folder)}  # another life of the session
+    for file in folder.iterdir():
+        assert bench.preview(ReadTool(), path=str(file)).outside == ()
