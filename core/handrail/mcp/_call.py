@@ -225,9 +225,7 @@ class Call:
     async def _error(self, connection: Connection, error: MCPError) -> ToolResult:
         """The server refused the request itself."""
         data = f"\n{json.dumps(error.data, ensure_ascii=False)}" if error.data is not None else ""
-        text = await capped(
-            clean(f"{error.message} (code {error.code}){data}"), self._ctx, self._server.folder
-        )
+        text = await capped(clean(f"{error.message} (code {error.code}){data}"), self._ctx)
         return ToolResult(text, is_error=True, summary=one_line(text, 60))
 
     async def _progress(self, progress: float, total: float | None, message: str | None) -> None:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from handrail.messages import Content, Image, Text, clean
 from handrail.tools.base import ToolContext, ToolResult
 from handrail.tools.capture import Capture
+from handrail.tools.kept import kept_output
 from handrail.tools.output import count, one_line, size
-from handrail.tools.paths import own_files
 
 if TYPE_CHECKING:
     import mcp_types as types
@@ -49,7 +49,7 @@ class ResultReader:
             await self._block(block)
         if result.structured_content is not None and not any(self._parts):
             self._parts.append(json.dumps(result.structured_content, ensure_ascii=False, indent=1))
-        text = await capped("\n".join(self._parts), self._ctx, self._folder)
+        text = await capped("\n".join(self._parts), self._ctx)
         content: tuple[Content, ...] = tuple(self._images)
         if text or not content:
             content = (Text(text or "[no output]"), *content)
@@ -104,13 +104,11 @@ class ResultReader:
         self._parts.append(f"[{what}, {shown}, {size(len(data))}: {path or 'could not be kept'}]")
 
 
-async def capped(text: str, ctx: ToolContext, folder: Path | None) -> str:
+async def capped(text: str, ctx: ToolContext) -> str:
     """`text` as our own tools cap it: head and tail, and the whole of it in a file that the model may read."""
-    capture = Capture(ctx.clock, lambda _: None, folder)
+    capture = Capture(ctx.clock, lambda _: None, kept_output(ctx))
     await capture.add(text.encode("utf-8", "replace"))
     await capture.close()
-    if capture.path is not None:
-        own_files(ctx).add(capture.path)
     return capture.text()
 
 

@@ -24,6 +24,7 @@ from handrail.tools.approval import Mode
 from handrail.tools.ask_human import NAME as ASK_HUMAN
 from handrail.tools.ask_human import AskHuman
 from handrail.tools.base import Tool
+from handrail.tools.kept import memory_with
 from handrail.tools.source import ToolSource
 from handrail.tools.submit import SubmitTool
 
@@ -34,8 +35,10 @@ class Session(Commands):
     `tools` are what the model may call besides `submit` (offered when `output` is given) and `ask_human` (offered
     unless `ask_human=False`). `approve` says which calls need approval (rule H5; None is `ask`), `attended` whether
     somebody is there to answer: a flag, or a function of the question. `record` stores events (rule J1); None stores
-    nothing. Values of `secrets` are masked in every event (rule J5). `source` has tools that come and go: MCP servers.
-    They run as long as a run, or as the session is held with `async with`.
+    nothing. Values of `secrets` are masked in every event (rule J5). At most `calls_at_once` calls of a reply run at
+    the same time (rule L6). Long output of commands is kept in `output_folder`; None: until the session is gone.
+    `source` has tools that come and go: MCP servers. They run as long as a run, or as the session is held with
+    `async with`.
 
     Raises ValueError for two tools of one name, a tool named `submit` or `ask_human`, and a cost bound without a known
     price (rules L2, L3).
@@ -57,6 +60,7 @@ class Session(Commands):
         attended: bool | Callable[[HumanQuestion], bool] = False,
         ask_human: bool = True,
         calls_at_once: int | None = None,
+        output_folder: Path | None = None,
         env: Mapping[str, str] | None = None,
         max_output: int | None = None,
         effort: Effort | None = None,
@@ -79,6 +83,7 @@ class Session(Commands):
             source=source,
         )
         toolset.at_once = calls_at_once or toolset.at_once
+        toolset.memory.update(memory_with(output_folder))
         ctx = RunContext(clock or RealClock(), record, Masker(secrets))
         answers = PendingAnswers(attended if callable(attended) else lambda question: bool(attended))
         super().__init__(ctx, config, toolset, answers, bounds or Bounds())

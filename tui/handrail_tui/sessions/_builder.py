@@ -83,6 +83,7 @@ class SessionBuilder:
             recovery=recovery,
             approve=self.settings.approve,
             calls_at_once=self.settings.calls_at_once,
+            output_folder=writer.journal.path.parent / "output",
             clock=self.clock,
             record=writer,
             id=writer.journal.session,
