@@ -17,6 +17,7 @@ import platformdirs
 
 from handrail.clock import Clock
 from handrail.errors import ConfigError
+from handrail.events import SettingsChanged
 from handrail.session.journal import Journal, JournalLocked
 from handrail.session.lock import Lock, LockHeld, holder
 from handrail.session.records import HEADER, REPAIRED, JournalContents, JournalRecord, read_journal
@@ -102,9 +103,10 @@ class Store:
         finally:
             lock.release()
 
-    def fork(self, prefix: str, clock: Clock, *, at_turn: int | None = None) -> str:
+    def fork(self, prefix: str, clock: Clock, *, at_turn: int | None = None, cwd: Path | None = None) -> str:
         """A new session with the records up to the end of turn `at_turn`, by default all. Returns its id.
 
+        It works in `cwd`, by default in the folder of its parent.
         The header names the parent. Where several runs have a turn of that number, the last one is used.
         Raises SessionNotFound, also for a turn that was not finished; JournalBroken.
         """
@@ -121,6 +123,8 @@ class Store:
             with Journal.create(made / JOURNAL, session=id, meta=meta, clock=clock) as journal:
                 for record in records:
                     journal.append_record(record)
+                if cwd is not None:
+                    journal.append(SettingsChanged(at=clock.now(), cwd=str(cwd)))
             made.rename(self.root / id)
         except BaseException as error:
             shutil.rmtree(made, ignore_errors=True)

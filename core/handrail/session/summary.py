@@ -70,7 +70,7 @@ def summarise(path: Path) -> SessionSummary:
         id=name,  # not what the header says: it may name another session
         path=path,
         title=_title(first.prompt if first else str(header.meta.get("title", ""))),
-        cwd=first.cwd if first else str(header.meta.get("cwd", "")),
+        cwd=standing.cwd or (first.cwd if first else str(header.meta.get("cwd", ""))),
         model=standing.model or (first.model if first else ""),
         started=header.at,
         last=max(header.at, last),
@@ -95,6 +95,7 @@ class _Standing:
     turns: int = 0
     cost: float | None = None
     model: str = ""
+    cwd: str = ""
 
     def apply(self, records: Iterable[JournalRecord]) -> float:
         """Apply the records. Returns the time of the last one that counts."""
@@ -126,6 +127,7 @@ class _Standing:
                 self.model = event.model or self.model
             case ev.SettingsChanged():
                 self.model = event.model or self.model
+                self.cwd = event.cwd or self.cwd
             case ev.WaitStarted(decision="wait"):
                 self.until = event.until
             case ev.WaitEnded():
@@ -143,6 +145,7 @@ class _Standing:
     def _begin(self, event: ev.RunStarted) -> None:
         self.outcome = None
         self.model = event.model or self.model
+        self.cwd = event.cwd or self.cwd
         if not event.resumed:
             self.asks.clear()
             self.until, self.turns, self.cost = None, 0, None
