@@ -10,6 +10,7 @@ import asyncio
 import ipaddress
 import json
 import os
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ import httpx
 from handrail._version import __version__
 from handrail.clock import Clock, RealClock
 from handrail.messages import Failure, Phase, clean
+from handrail.providers._decoded import ACCEPT_ENCODING, BodyDecoder
 from handrail.providers.base import ModelInfo, ProviderNotice
 from handrail.providers.sse import EventDecoder, ServerEvent
 
@@ -119,7 +121,10 @@ class Http:
             try:
                 client = self._open_client()
                 request = client.build_request(
-                    "POST", url, content=content, headers={**self._headers, **headers}
+                    "POST",
+                    url,
+                    content=content,
+                    headers={"accept-encoding": ACCEPT_ENCODING, **self._headers, **headers},
                 )
                 async with asyncio.timeout(self._header_timeout_s):
                     return await client.send(request, stream=True, follow_redirects=False)
@@ -205,7 +210,11 @@ class Reply:
         async with aclosing(self._chunks()) as chunks:
             async for chunk in chunks:
                 if not streaming and not _begins_as_events(bytes(seen + chunk)):
-                    yield self._body_event(await _rest(bytes(seen + chunk), chunks))
+                    body = await _rest(bytes(seen + chunk), chunks)
+                    if len(body) > MAX_BODY:
+                        words = f"the body exceeds limit {MAX_BODY} bytes: no more of it is read"
+                        raise HttpFailure(self.failure(words))
+                    yield self._body_event(body)
                     return
                 try:
                     events = decoder.feed(chunk)
@@ -227,11 +236,10 @@ class Reply:
         return ServerEvent("body", text)
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        # A body that is not compressed is taken as it comes: each layer costs as much as a delta does.
-        packed = "content-encoding" in self._response.headers
-        stream = self._response.aiter_bytes() if packed else self._response.aiter_raw()
+        stream = self._response.aiter_raw()
         busy = self._clock.busy
         try:
+            decoder = BodyDecoder(self._response.headers.get("content-encoding", ""))
             while self._keeps or self._patience is None:
                 with busy():
                     if self._patience is None:
@@ -239,10 +247,13 @@ class Reply:
                     else:
                         async with asyncio.timeout(self._patience):
                             chunk = await anext(stream)
-                yield chunk
+                for piece in decoder.feed(chunk):
+                    yield piece
         except StopAsyncIteration:
             return
-        except (httpx.HTTPError, httpx.StreamError, OSError) as error:
+        except ValueError as error:
+            raise HttpFailure(self.failure(str(error))) from None
+        except (zlib.error, httpx.HTTPError, httpx.StreamError, OSError) as error:
             if self._patience is None:  # otherwise the reply is whole already, and the tail is not missed
                 raise HttpFailure(self.failure(_root_words(error))) from None
 
@@ -313,12 +324,16 @@ async def _error_body(response: httpx.Response) -> str:
     pieces, size = [], 0
     try:
         async with asyncio.timeout(ERROR_BODY_S):
-            async for chunk in response.aiter_bytes():
-                pieces.append(chunk)
-                size += len(chunk)
+            decoder = BodyDecoder(response.headers.get("content-encoding", ""))
+            async for chunk in response.aiter_raw():
+                for piece in decoder.feed(chunk):
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size >= MAX_ERROR_BODY:
+                        break
                 if size >= MAX_ERROR_BODY:
                     break
-    except (httpx.HTTPError, httpx.StreamError, OSError):
+    except (ValueError, zlib.error, httpx.HTTPError, httpx.StreamError, OSError):
         pass
     return clean(b"".join(pieces)[:MAX_ERROR_BODY].decode("utf-8", "replace")).strip()
 
@@ -334,6 +349,8 @@ def _public_headers(response: httpx.Response) -> dict[str, str]:
 
 def _root_words(error: BaseException) -> str:
     """What an error says, and what the error at its root says where that is more (`Connection refused`)."""
+    if isinstance(error, zlib.error | httpx.RemoteProtocolError | httpx.DecodingError):
+        return clean(f"connection error: {error or 'the framing of the response is broken'}")
     words = str(error) or ("timed out" if isinstance(error, httpx.TimeoutException) else type(error).__name__)
     root = error
     while (inner := _inner(root)) is not None:

@@ -90,4 +90,4 @@ class EventDecoder:
 
 
 def _too_large() -> ValueError:
-    return ValueError(f"an event of the stream is larger than {MAX_EVENT} bytes")
+    return ValueError(f"an event of the stream exceeds limit {MAX_EVENT} bytes")
