@@ -31,6 +31,7 @@ from handrail.tools.base import (
 
 NOT_EXECUTED = "not executed: {why}. Send the call again, whole, if it is still needed."
 _LOOKS = 5  # how often a call is previewed again because what it showed has changed
+MAX_ARGUMENTS = 8_000_000  # characters of one call's arguments
 GRACE_S = 5.0  # how long a stopped tool may take to end what it started
 _CUT = {
     "length": "the reply was cut off at the output cap",
@@ -108,6 +109,10 @@ class ToolBatch:
             submit = self._toolset.submit
             known = ", ".join([*self._toolset.tools, *([submit.name] if submit else [])]) or "none"
             pending.wrong = f"there is no tool named {pending.call.name!r}; the tools are: {known}"
+            return
+        if len(pending.call.raw) > MAX_ARGUMENTS:
+            size = f"{len(pending.call.raw)} characters long, and the limit is {MAX_ARGUMENTS}"
+            pending.wrong = f"the arguments of {pending.call.name} are {size}; send them in smaller calls"
             return
         if pending.call.error is not None:
             pending.wrong = pending.call.error
