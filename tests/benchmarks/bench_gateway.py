@@ -74,12 +74,19 @@ def main() -> None:
         found["gateway"].append(asyncio.run(read(through)))
     gate.send(None)
     own = (gate.recv() - before) / rounds
-    medians = {name: [statistics.median(column) for column in zip(*rows, strict=True)] for name, rows in found.items()}
+    medians = {
+        name: [statistics.median(column) for column in zip(*rows, strict=True)]
+        for name, rows in found.items()
+    }
     for name, (first, whole, cpu) in medians.items():
-        print(f"{name:8} first {first * 1000:7.2f} ms  {deltas} deltas {whole:6.3f} s  client's CPU {cpu:6.3f} s")
+        print(
+            f"{name:8} first {first * 1000:7.2f} ms  {deltas} deltas {whole:6.3f} s  client's CPU {cpu:6.3f} s"
+        )
     (first0, whole0, cpu0), (first1, whole1, cpu1) = medians["direct"], medians["gateway"]
     print(f"gateway's own CPU {own:.3f} s, {own / deltas * 1e6:.1f} µs a delta; cores {os.cpu_count()}")
-    print(f"first byte +{(first1 - first0) * 1000:.2f} ms · time ×{whole1 / whole0:.2f} · CPU ×{(cpu1 + own) / cpu0:.2f}")
+    print(
+        f"first byte +{(first1 - first0) * 1000:.2f} ms · time ×{whole1 / whole0:.2f} · CPU ×{(cpu1 + own) / cpu0:.2f}"
+    )
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ class Gateway:
         return base if provider is None else f"{base}/{provider}"
 
     def environ(self, session: GatewaySession, environ: Mapping[str, str]) -> dict[str, str]:
-        """What to set in the environment `environ` of a program, so that its requests come here."""
+        """`environ` for a program whose requests are to come here."""
         return client_environ(self.base_url(session), session.routes, session.token, environ)
 
     # -- connections

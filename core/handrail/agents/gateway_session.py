@@ -31,6 +31,15 @@ _MAX_ERROR: Final = 64 * 1024
 _REPEATED: Final = frozenset({"content-type"})
 
 
+@dataclass(slots=True)
+class ModelBill:
+    """What one model was asked. `cost` is None while its price is unknown."""
+
+    requests: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Refusal:
     """Why the gateway answers a request by itself. `limit` is set when it repeats a provider's own words."""
@@ -107,17 +116,19 @@ class GatewaySession:
         self.id, self.token = id, secrets.token_urlsafe(24)
         self.routes = routes
         self.refused = 0
+        self.bill: dict[str, ModelBill] = {}
         self.last_activity = clock.now()
         self.refusal: Refusal | None = None
         self.last_failure: tuple[str, Failure] | None = None
         self.limit: Limit | None = None
+        self.limited_until: float | None = None
         self._clock, self._emit, self._limits = clock, emit, limits or LimitsHere()
         self._policy, self._model_info = policy or RecoveryPolicy(), model_info
         self._books = RunContext(clock)
         self._order = TurnOrder(emit)
         self._reading: set[asyncio.Task[None]] = set()
         self._wait_over: Timer | None = None
-        self._note(self._started(bounds or Bounds()))
+        self._note(_bounded(bounds or Bounds(), clock.now()))
 
     # -- what the books say
 
@@ -142,7 +153,44 @@ class GatewaySession:
 
     def raise_bounds(self, bounds: Bounds) -> None:
         """Other bounds from the next request on."""
-        self._note(self._started(bounds, resumed=True))
+        self._note(replace(_bounded(bounds, self._clock.now()), resumed=True))
+
+    # -- the first and the last event of a run of this session
+
+    def started(self, prompt: str = "", cwd: str = "") -> ev.RunStarted:
+        """The run begins. What is behind the gateway asks nobody: it may do everything."""
+        bounded = _bounded(self.bounds, self._clock.now())
+        return replace(bounded, session=self.id, prompt=prompt, cwd=cwd, approve="all")
+
+    def finished(
+        self,
+        outcome: ev.Outcome,
+        *,
+        class_: str | None = None,
+        error: str | None = None,
+        bound: str | None = None,
+        until: float | None = None,
+        stopped: bool = False,
+    ) -> ev.RunFinished:
+        """The run ends, with the sums of the books."""
+        return ev.RunFinished(
+            at=self._clock.now(),
+            outcome=outcome,
+            class_=class_,
+            error=error,
+            bound=bound,
+            until=until,
+            stopped=stopped,
+            requests=self.requests,
+            turns=self.requests,
+            usage=self.usage,
+            cost=self.cost if all(row.cost is not None for row in self.bill.values()) else None,
+            session=self.id,
+        )
+
+    def interrupted(self, signal: str) -> ev.RunInterrupted:
+        """The program was told to end."""
+        return ev.RunInterrupted(at=self._clock.now(), signal=signal, session=self.id)
 
     # -- a request
 
@@ -220,6 +268,7 @@ class GatewaySession:
             estimate=guess,
         )
         self._note(finished)
+        self._charge(exchange.model.name, used, cost)
         self._order.emit(turn, finished)
         self._order.emit(
             turn,
@@ -233,6 +282,12 @@ class GatewaySession:
         )
         self._order.close(turn)
         self._judge(exchange, message)
+
+    def _charge(self, model: str, used: Usage | None, cost: float | None) -> None:
+        row = self.bill.setdefault(model, ModelBill())
+        row.requests += 1
+        row.usage += used or Usage()
+        row.cost = row.cost + cost if row.cost is not None and cost is not None else None
 
     def _judge(self, exchange: Exchange, message: AssistantMessage) -> None:
         """Whether a failure is a usage limit, which then holds for all of its account."""
@@ -266,7 +321,7 @@ class GatewaySession:
         if self.limit is not None:
             return
         now = self._clock.now()
-        self.limit = limit
+        self.limit, self.limited_until = limit, limit.until
         event = ev.WaitStarted(
             at=now,
             seconds=limit.until - now,
@@ -306,11 +361,12 @@ class GatewaySession:
                 self._emit(ev.Notice(at=self._clock.now(), level="warning", text=refusal.words))
         return refusal
 
-    def _started(self, bounds: Bounds, *, resumed: bool = False) -> ev.RunStarted:
-        return ev.RunStarted(at=self._clock.now(), session=self.id, resumed=resumed, **bounds.model_dump())
-
     def _note(self, event: ev.Event) -> None:
         self._books.state.apply(event)
+
+
+def _bounded(bounds: Bounds, at: float) -> ev.RunStarted:
+    return ev.RunStarted(at=at, **bounds.model_dump())
 
 
 def _dollars(price: Price, used: Usage | None) -> float:

@@ -18,13 +18,14 @@ from handrail.settings import ProviderSettings
 class Route:
     """One provider. `address` stands in front of what a client asks for, `messages_address` does for the Messages wire
     where that differs. `key` is the gateway's own and replaces the client's; None: the client's passes through.
-    `at_home`: the address is the provider's own, so its prices hold."""
+    `at_home`: the address is the provider's own, so its prices hold. `variables` may hold the key in an environment."""
 
     provider: str
     address: str
     messages_address: str | None = None
     key: str | None = field(default=None, repr=False)
     at_home: bool = True
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +68,23 @@ def routes(
         address = moved or home
         if not address:
             continue
-        keys = (entry.keys if entry else ()) or (client.keys if client else ())
+        keys = tuple(dict.fromkeys((*(entry.keys if entry else ()), *(client.keys if client else ()))))
         key = None
         if hold_keys and keys:
             key, _ = find_key(entry.key if entry else None, keys, environ, name)
         second = entry.anthropic_base_url if entry and entry.base_url and not moved else None
-        found[name] = Route(name, address.rstrip("/"), second, key, at_home=moved is None)
+        found[name] = Route(name, address.rstrip("/"), second, key, moved is None, keys)
     return found
 
 
 def client_environ(
     base: str, known: Mapping[str, Route], token: str, environ: Mapping[str, str]
 ) -> dict[str, str]:
-    """What to set in the environment `environ` of a program, so that its requests come to the gateway at `base`. Where
-    the gateway holds a key, the program gets `token` in its place: most clients do not start without any."""
-    made: dict[str, str] = {}
+    """The environment of a program whose requests are to come to the gateway at `base`: `environ` with the addresses
+    of the providers. Where the gateway holds a key, the program gets `token` in its place: most clients do not start
+    without any."""
+    held = {name for route in known.values() if route.key is not None for name in route.variables}
+    made = {name: value for name, value in environ.items() if name not in held}
     for client in clients():
         route = known.get(client.provider)
         if route is None:
@@ -89,8 +92,6 @@ def client_environ(
         made |= dict.fromkeys(client.base_url, f"{base}/{client.provider}")
         if route.key is not None:
             made |= dict.fromkeys(client.keys, token)
-    direct = ",".join(
-        filter(None, (environ.get("NO_PROXY") or environ.get("no_proxy"), "127.0.0.1,localhost"))
-    )
-    made["NO_PROXY"] = made["no_proxy"] = direct
+    direct = [made.get("NO_PROXY") or made.get("no_proxy"), "127.0.0.1,localhost"]
+    made["NO_PROXY"] = made["no_proxy"] = ",".join(filter(None, direct))
     return made

@@ -58,7 +58,8 @@ class OutputSpec(BaseModel):
 
 
 class SessionSpec(BaseModel):
-    """How a session was created. `settings` holds those of `SETTINGS` that were set."""
+    """How a session was created. `settings` holds those of `SETTINGS` that were set. `command` is the program whose
+    requests it followed through the gateway."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,6 +67,7 @@ class SessionSpec(BaseModel):
     cwd: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
     shape: OutputSpec | None = None
+    command: tuple[str, ...] = ()
 
     @classmethod
     def by(cls, chosen: Settings, model: str, cwd: Path, shape: OutputSpec | None) -> SessionSpec:
