@@ -20,10 +20,10 @@ from handrail.agents.limits import AccountLimits, Limit, LimitsHere
 from handrail.agents.routes import Route
 from handrail.clock import Clock, Timer
 from handrail.loop.compaction import CHARS, tokens
-from handrail.loop.context import RunContext, forbids
+from handrail.loop.context import RunContext, exceeded
 from handrail.messages import AssistantMessage, Failure, Usage
 from handrail.policy import Bounds, RecoveryPolicy
-from handrail.providers.base import CallDelta, CallStarted, ModelInfo, Part, Price, TextDelta, ThinkingDelta
+from handrail.providers.base import CallDelta, CallStarted, ModelInfo, Part, TextDelta, ThinkingDelta
 from handrail.recovery.classify import classify
 
 ModelInfoOf = Callable[[str], ModelInfo]
@@ -208,7 +208,7 @@ class GatewaySession:
             return self._refuse(Refusal(limit.status, limit.words, "usage_limit", limit))
         info = self._model_info(f"{route.provider}/{model}")
         info = info if route.at_home else replace(info, price=None)
-        hit = forbids(self._books)
+        hit = exceeded(self._books)
         if hit is not None:
             return self._refuse(Refusal(400, f"Handrail refuses this request: {hit.why}.", hit.bound))
         if self.bounds.max_cost is not None and info.price is None:
@@ -258,7 +258,7 @@ class GatewaySession:
             guess = Usage(exchange.sent // CHARS, tokens(message))
         used = message.usage or guess
         price = exchange.model.price
-        cost = _dollars(price, used) if price else None
+        cost = price.cost(used) if price else None
         finished = ev.MessageFinished(
             at=now,
             turn=turn.number,
@@ -367,13 +367,6 @@ class GatewaySession:
 
 def _bounded(bounds: Bounds, at: float) -> ev.RunStarted:
     return ev.RunStarted(at=at, **bounds.model_dump())
-
-
-def _dollars(price: Price, used: Usage | None) -> float:
-    if used is None:
-        return 0.0
-    million = used.input * price.input + used.output * price.output
-    return (million + used.cache_read * price.cache_read + used.cache_write * price.cache_write) / 1_000_000
 
 
 def _deltas(parts: Sequence[Part], at: float, turn: int) -> list[ev.MessageDelta]:

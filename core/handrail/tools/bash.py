@@ -13,11 +13,11 @@ from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from handrail.tools import _processes as processes
+from handrail.tools import processes
 from handrail.tools._capture import Capture
 from handrail.tools._commands import pattern_of
 from handrail.tools._output import count, one_line
-from handrail.tools._processes import end_family, family
+from handrail.tools.processes import end_family, family
 from handrail.tools._stopping import whole
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult

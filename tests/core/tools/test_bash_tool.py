@@ -16,7 +16,7 @@ from toolbench import Bench, words
 
 from handrail.clock import ManualClock, VirtualClock
 from handrail.providers.catalog import built_in
-from handrail.tools import _processes as processes
+from handrail.tools import processes
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.bash import BashTool
 from handrail.tools.environ import scrubbed_environment
