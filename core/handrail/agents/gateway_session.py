@@ -126,6 +126,7 @@ class GatewaySession:
         self._policy, self._model_info = policy or RecoveryPolicy(), model_info
         self._books = RunContext(clock)
         self._order = TurnOrder(emit)
+        self._accounts: set[str] = set()
         self._reading: set[asyncio.Task[None]] = set()
         self._wait_over: Timer | None = None
         self._note(_bounded(bounds or Bounds(), clock.now()))
@@ -154,6 +155,12 @@ class GatewaySession:
     def raise_bounds(self, bounds: Bounds) -> None:
         """Other bounds from the next request on."""
         self._note(replace(_bounded(bounds, self._clock.now()), resumed=True))
+
+    def lift(self) -> None:
+        """Ask again, whatever limit was seen: a person or a plan says that it is time."""
+        for account in tuple(self._accounts):
+            self._limits.clear(account)
+        self._end_wait("skipped")
 
     # -- the first and the last event of a run of this session
 
@@ -202,6 +209,7 @@ class GatewaySession:
         await self.settled()
         now = self._clock.now()
         self.last_activity = now
+        self._accounts.add(account)
         limit = self._limits.current(account, now)
         if limit is not None:
             self._wait(limit)

@@ -44,10 +44,9 @@ class AgentEntry:
     variables: tuple[str, ...] = ()
     gateway_arguments: tuple[str, ...] = ()
     gateway_needs: tuple[str, ...] = ()
-    modes: Mapping[str, str] = field(default_factory=dict)
+    mode: str | None = None
     authenticate: Mapping[str, str] = field(default_factory=dict)
     environment: Mapping[str, str] = field(default_factory=dict)
-    silent_at_limit: bool = False
 
     @property
     def path(self) -> str | None:

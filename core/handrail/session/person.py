@@ -19,6 +19,8 @@ from handrail.policy import Bounds
 class PersonCommands(ABC):
     """The commands that need nothing but the events, the open questions and the bounds of a session."""
 
+    id: str
+
     def __init__(self, ctx: RunContext, answers: PendingAnswers, bounds: Bounds) -> None:
         self._ctx, self._answers, self._bounds = ctx, answers, bounds
         self._signal: str | None = None
