@@ -84,7 +84,7 @@ class AgentConnection:
         except RpcError as error:
             raise AgentFailed(error.words) from None
         except PeerGone as gone:
-            raise self._gone(gone) from None
+            raise await self._gone(gone) from None
 
     async def cancel(self, prompting: asyncio.Task[PromptEnded]) -> bool:
         """Stop the prompt under way. False: the agent did not end it in time."""
@@ -107,10 +107,10 @@ class AgentConnection:
         except RpcError as error:
             raise AgentFailed(f"{error.words}{self._last_words()}") from None
         except PeerGone as gone:
-            raise self._gone(gone) from None
+            raise await self._gone(gone) from None
 
-    def _gone(self, gone: PeerGone) -> AgentFailed:
-        code = self._process.code
+    async def _gone(self, gone: PeerGone) -> AgentFailed:
+        code = await self._process.code()
         ended = f"{gone}" if code is None else f"it ended with code {code}"
         return AgentFailed(f"{ended}{self._last_words()}", gone=True)
 

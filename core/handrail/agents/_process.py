@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,9 @@ from handrail.tools.environ import MARK
 from handrail.tools.processes import GRACE_S, Process, end_family
 
 STDERR: Final = "agent-stderr.log"
+REAP_S: Final = 1.0
+"""Real seconds between the end of its output and its own."""
+
 _TAIL: Final = 4_000
 
 
@@ -60,9 +64,11 @@ class AgentProcess:
                 os.close(errors)
         return cls(process, mark, log, clock)
 
-    @property
-    def code(self) -> int | None:
-        """Its exit code, None while it runs."""
+    async def code(self) -> int | None:
+        """Its exit code; None when it does not end, though its output has."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(REAP_S):
+                await self._process.wait()
         return self._process.returncode
 
     async def end(self) -> list[Process]:

@@ -69,6 +69,7 @@ class _Call:
     diff: str = ""
     summary: str = ""
     started: float | None = None
+    asked: bool = False
     over: bool = False
 
     @property
@@ -123,6 +124,7 @@ class UpdateFold:
             known = _Call(id, len(self._calls))
             if not self._busy:
                 known = self._new_call(id)
+        known.asked = True
         _merge(known, call, self._cwd)
         if known.id in self._calls:
             self._start_batch()
@@ -259,6 +261,7 @@ class UpdateFold:
         if executed:
             self._start_call(call)
         call.over = True
+        acted = executed and not failed and call.effect != "read"
         stamp = self._stream.stamp()
         self._stream.emit(
             ev.ToolFinished(
@@ -268,7 +271,9 @@ class UpdateFold:
                 is_error=failed,
                 text=call.text or call.output,
                 seconds=round(stamp["at"] - call.started, 6) if call.started is not None else 0.0,
-                summary=call.summary,
+                summary=call.summary
+                if call.asked or not acted
+                else f"{call.summary} nobody was asked".strip(),
                 diff=call.diff or None,
                 executed=executed,
             )

@@ -211,6 +211,7 @@ class AgentSession(PersonCommands):
                         first = (
                             f"{whole}\n\n(This was begun before and interrupted. Look first at what is done.)"
                         )
+                if agent is not None and interrupted(ctx) is None:
                     self._permissions.client = agent.client
                     end = await self._converse(agent, first)
             except AgentFailed as failed:
