@@ -100,7 +100,7 @@ class UpdateFold:
         """One update. What is none of the known kinds changes nothing."""
         kind = update.get("sessionUpdate")
         if kind in ("agent_message_chunk", "agent_thought_chunk"):
-            if self._busy:
+            if self.busy:
                 self._late.append(update)
             elif text := _text_of(update.get("content")):
                 self._say("text" if kind == "agent_message_chunk" else "thinking", text)
@@ -108,7 +108,7 @@ class UpdateFold:
             id = update.get("toolCallId")
             if not isinstance(id, str) or not id:
                 return
-            if id in self._late_ids or (id not in self._calls and self._busy):
+            if id in self._late_ids or (id not in self._calls and self.busy):
                 self._late.append(update)
                 self._late_ids.add(id)
             else:
@@ -122,7 +122,7 @@ class UpdateFold:
         known = self._calls.get(id)
         if known is None or known.over:
             known = _Call(id, len(self._calls))
-            if not self._busy:
+            if not self.busy:
                 known = self._new_call(id)
         known.asked = True
         _merge(known, call, self._cwd)
@@ -132,7 +132,7 @@ class UpdateFold:
 
     def end(self, stop: str, failure: Failure | None = None) -> None:
         """The prompt is over: whatever is open ends with it."""
-        while self._late and not self._busy:
+        while self._late and not self.busy:
             self._take_late()
         for call in self._open_calls():
             words = "stopped" if stop == "cancelled" else "the agent did not tell how this call ended"
@@ -151,7 +151,7 @@ class UpdateFold:
     # -- the turn
 
     @property
-    def _busy(self) -> bool:
+    def busy(self) -> bool:
         """Calls of the batch under way have not ended."""
         return self._batch and any(not call.over for call in self._calls.values())
 
@@ -278,7 +278,7 @@ class UpdateFold:
                 executed=executed,
             )
         )
-        if not self._busy:
+        if not self.busy:
             self._end_batch()
 
     def _end_batch(self) -> None:

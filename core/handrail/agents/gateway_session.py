@@ -156,6 +156,11 @@ class GatewaySession:
         """Other bounds from the next request on."""
         self._note(replace(_bounded(bounds, self._clock.now()), resumed=True))
 
+    def carry(self, requests: int, usage: Usage, cost: float | None) -> None:
+        """Count what was spent before, in an earlier life of the same run (rule L1: resuming keeps every counter)."""
+        state = self._books.state
+        state.requests, state.usage, state.cost = requests, usage, cost
+
     def lift(self) -> None:
         """Ask again, whatever limit was seen: a person or a plan says that it is time."""
         for account in tuple(self._accounts):
