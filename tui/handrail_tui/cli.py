@@ -31,7 +31,8 @@ COMMANDS: dict[str, CommandEntry] = {
     ),
     "step": CommandEntry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
     "gateway": CommandEntry(
-        "handrail_tui.commands.gateway:gateway", "Put any program that uses a model under bounds, with a bill."
+        "handrail_tui.commands.gateway:gateway",
+        "Put any program that uses a model under bounds, with a bill.",
     ),
     "resume": CommandEntry("handrail_tui.commands.resume:resume", "Resume a stored session."),
     "sessions": CommandEntry(

@@ -10,16 +10,12 @@ from typing import Any
 import httpx
 
 from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import Assembler
+from handrail.providers.assemble import PartialReply
 from handrail.providers.base import (
-    CallDelta,
-    CallStarted,
     Finished,
     ModelInfo,
     Part,
     Request,
-    TextDelta,
-    ThinkingDelta,
 )
 from handrail.providers.http import HttpFailure, Wire
 from handrail.providers.streaming import count, items, mapping, words
@@ -34,7 +30,7 @@ class GeminiReader:
     """Folds the chunks of one reply."""
 
     def __init__(self, model: str) -> None:
-        self._reply = Assembler(model)
+        self._reply = PartialReply(model)
         self._calls = 0
         self._usage: Usage | None = None
         self._finish: str | None = None
@@ -60,21 +56,15 @@ class GeminiReader:
         return parts
 
     def _part(self, part: Mapping[str, Any]) -> list[Part]:
-        call, text = mapping(part.get("functionCall")), clean(words(part.get("text")))
+        call, text = mapping(part.get("functionCall")), words(part.get("text"))
         if call:
-            index, self._calls = self._calls, self._calls + 1
-            id, name = clean(words(call.get("id"))), clean(words(call.get("name")))
-            raw = json.dumps(mapping(call.get("args")), ensure_ascii=False)
-            self._reply.call(index, id or f"call_{index + 1}", name)
-            self._reply.arguments(index, raw)
-            return [CallStarted(index, id, name), CallDelta(index, raw)]
-        if not text:
-            return []
+            self._calls += 1
+            id, name = words(call.get("id")) or f"call_{self._calls}", words(call.get("name"))
+            block, parts = self._reply.call(self._calls, id, name)
+            return [*parts, *block.add(json.dumps(mapping(call.get("args")), ensure_ascii=False))]
         if part.get("thought") is True:
-            self._reply.thinking(text)
-            return [ThinkingDelta(text)]
-        self._reply.text(text)
-        return [TextDelta(text)]
+            return self._reply.thinking(text)
+        return self._reply.text(text)
 
     def message(self, failure: Failure | None) -> AssistantMessage:
         """The reply as far as it came. `failure` counts unless the reply said that it is whole."""

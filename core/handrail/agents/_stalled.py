@@ -59,7 +59,8 @@ class StallWatch:
 
     async def _ask(self, silent: float) -> None:
         """Wait on, ask again, or stop: the person says. With nobody there it is given up."""
-        needed = f"{self._name} has said nothing for {silent:.0f} s. Done: wait on. Cannot: give it up and ask again. Or stop."
+        silence = f"{self._name} has said nothing for {silent:.0f} s."
+        needed = f"{silence} Done: wait on. Cannot: give it up and ask again. Or stop."
         try:
             answer = await self._people.question(
                 ev.HumanRequested(id="", kind="decision", needed=needed, tool=STALLED)

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Protocol
 
 from handrail import events as ev
 from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
-from handrail.providers.assemble import Assembler
+from handrail.providers.assemble import OpenBlock, PartialReply
 from handrail.tools.diff import unified
 
 Update = Mapping[str, Any]
@@ -71,6 +71,7 @@ class _Call:
     started: float | None = None
     asked: bool = False
     over: bool = False
+    block: OpenBlock | None = None
 
     @property
     def effect(self) -> Effect:
@@ -85,7 +86,7 @@ class UpdateFold:
         self.turns = 0
         self.last: AssistantMessage | None = None
         self._began = 0.0
-        self._message: Assembler | None = None
+        self._message: PartialReply | None = None
         self._told = Spent(cost=0.0)
         self._calls: dict[str, _Call] = {}
         self._batch = False
@@ -158,7 +159,7 @@ class UpdateFold:
     def _open_calls(self) -> list[_Call]:
         return [call for call in self._calls.values() if not call.over]
 
-    def _open_message(self) -> Assembler:
+    def _open_message(self) -> PartialReply:
         if self._message is None:
             self._close_turn()
             self.turns += 1
@@ -166,7 +167,7 @@ class UpdateFold:
             self._turn_open = True
             stamp = self._stream.stamp()
             self._began = stamp["at"]
-            self._message = Assembler(self._model)
+            self._message = PartialReply(self._model)
             self._stream.emit(ev.TurnStarted(**stamp))
             self._stream.emit(ev.MessageStarted(**stamp, model=self._model))
         return self._message
@@ -192,7 +193,8 @@ class UpdateFold:
     def _finish_message(self, reason: StopReason, detail: str, failure: Failure | None = None) -> None:
         assert self._message is not None
         for call in self._calls.values():
-            self._message.arguments(call.index, json.dumps(call.arguments, ensure_ascii=False))
+            if call.block is not None:
+                call.block.add(json.dumps(call.arguments, ensure_ascii=False))
         sums = self._spent()
         used = _minus(sums.usage, self._told.usage)
         known = sums.cost is not None and self._told.cost is not None
@@ -233,7 +235,7 @@ class UpdateFold:
         call = _Call(id, len(self._calls))
         _merge(call, update or {}, self._cwd)
         self._calls[id] = call
-        message.call(call.index, call.id, call.name)
+        call.block, _ = message.call(call.index, call.id, call.name)
         self._stream.pass_on(
             ev.MessageDelta(**self._stream.stamp(), kind="tool_call", index=call.index, name=call.name)
         )

@@ -72,6 +72,11 @@ class AgentSession(PersonCommands):
         return self._run is not None
 
     @property
+    def provider(self) -> None:
+        """An agent asks its model by itself."""
+        return None
+
+    @property
     def entry(self) -> AgentEntry:
         """The agent."""
         return self._setup.entry
@@ -120,8 +125,9 @@ class AgentSession(PersonCommands):
         """Take up the agent's session and go on, with `answer` as the next words where there is one."""
         return await self._start(self._ctx.state.prompt, clean(answer) if answer else None, resumed=True)
 
-    def load(self, events: Iterable[ev.Event]) -> None:
-        """Restore a stored run, before anything runs. What it had asked is asked again by the agent itself."""
+    def load(self, events: Iterable[ev.Event], in_flight: Iterable[ev.MessageDelta] = ()) -> None:
+        """Restore a stored run, before anything runs. What it had asked, and was saying (`in_flight`), the agent
+        knows by itself."""
         for event in events:
             self._ctx.fold(event)
             self._people.continue_numbering(event)

@@ -58,8 +58,8 @@ class OutputSpec(BaseModel):
 
 
 class SessionSpec(BaseModel):
-    """How a session was created. `settings` holds those of `SETTINGS` that were set. `command` is the program whose
-    requests it followed through the gateway."""
+    """How a session was created. `settings` holds those of `SETTINGS` that were set. `agent` is the
+    foreign agent that works in it, `command` the program whose requests it followed through the gateway."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,6 +67,7 @@ class SessionSpec(BaseModel):
     cwd: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
     shape: OutputSpec | None = None
+    agent: str | None = None
     command: tuple[str, ...] = ()
 
     @classmethod

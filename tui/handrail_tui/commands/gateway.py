@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from handrail.errors import ConfigError
-from handrail_tui.sessions.options import Duration
+from handrail_tui.commands._options import Duration
 
 if TYPE_CHECKING:
     from handrail.agents.gateway import Gateway
@@ -93,7 +93,7 @@ class _Opened:
 
     session: GatewaySession
     context: RunContext
-    keeper: JournalWriter
+    writer: JournalWriter
     cwd: Path
 
     def __enter__(self) -> _Opened:
@@ -103,9 +103,9 @@ class _Opened:
         """Let the journal go; of what could not even begin nothing is kept."""
         from handrail.session.store import Store
 
-        self.keeper.close()
+        self.writer.close()
         if kind is ConfigError:
-            Store().delete(self.keeper.journal.session)
+            Store().delete(self.writer.journal.session)
 
 
 def _opened(cwd: Path, bounds: dict[str, float], hold_keys: bool, command: tuple[str, ...]) -> _Opened:
@@ -119,16 +119,16 @@ def _opened(cwd: Path, bounds: dict[str, float], hold_keys: bool, command: tuple
     from handrail.mask import Masker, key_values
     from handrail.providers import catalog
     from handrail.session.spec import SessionSpec
-    from handrail_tui.sessions.prepare import make_keeper
+    from handrail_tui.sessions.prepare import new_journal
 
     chosen = settings.load(cwd, flags={"bounds": bounds} if bounds else {}).settings
     known = routes(os.environ, chosen.providers, hold_keys=hold_keys)
     clock = RealClock()
-    keeper = make_keeper(clock, SessionSpec(cwd=str(cwd), command=command))
+    writer = new_journal(clock, SessionSpec(cwd=str(cwd), command=command))
     held = [route.key for route in known.values() if route.key is not None]
-    context = RunContext(clock, keeper, Masker([*key_values(os.environ), *held]))
+    context = RunContext(clock, writer, Masker([*key_values(os.environ), *held]))
     session = GatewaySession(
-        keeper.journal.session,
+        writer.journal.session,
         clock=clock,
         routes=known,
         bounds=chosen.bounds,
@@ -136,7 +136,7 @@ def _opened(cwd: Path, bounds: dict[str, float], hold_keys: bool, command: tuple
         emit=emitter(context),
         model_info=lambda name: catalog.model_info(name, chosen.models),
     )
-    return _Opened(session, context, keeper, cwd)
+    return _Opened(session, context, writer, cwd)
 
 
 async def _serve(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from handrail.providers.base import Provider
     from handrail.providers.catalog import Resolved
     from handrail.session import Session
+    from handrail.session.person import PersonCommands
     from handrail.session.writer import JournalWriter
     from handrail.tools.base import Tool
 
@@ -67,7 +68,6 @@ class SessionBuilder:
     ) -> Session:
         """The session; `writer` writes its journal. Raises ValueError when the session refuses its bounds."""
         from handrail.session import Session
-        from handrail.session.control import Control
 
         session = Session(
             self.provider,
@@ -87,22 +87,8 @@ class SessionBuilder:
             effort=self.settings.effort,
             secrets=self._secrets(),
         )
-        session.listen(Control(session, writer.journal.path.parent))
-        if self.settings.hooks != Hooks():
-            self._add_hooks(session)
+        attach(session, writer, self.settings, self.cwd)
         return session
-
-    def _add_hooks(self, session: Session) -> None:
-        from handrail_tui.sessions.hooks import HookRunner
-
-        session.listen(
-            HookRunner(
-                self.settings.hooks,
-                session=session.id,
-                cwd=self.cwd,
-                report=lambda words: session.notice(words, level="warning"),
-            )
-        )
 
     def _secrets(self) -> list[str]:
         """The keys to mask: those of the environment, of the model and of the settings (rule J5)."""
@@ -112,3 +98,21 @@ class SessionBuilder:
         keys = [self.resolved.api_key, *(p.key for p in self.settings.providers.values())]
         known = [key for key in keys if key and not key.startswith(("!", "keyring:"))]
         return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers, self.resolved.base_url)]
+
+
+def attach(session: PersonCommands, writer: JournalWriter, chosen: Settings, cwd: Path) -> None:
+    """Let other terminals control the session, and the person's own commands hear of it."""
+    from handrail.session.control import Control
+
+    session.listen(Control(session, writer.journal.path.parent))
+    if chosen.hooks != Hooks():
+        from handrail_tui.sessions.hooks import HookRunner
+
+        session.listen(
+            HookRunner(
+                chosen.hooks,
+                session=session.id,
+                cwd=cwd,
+                report=lambda words: session.notice(words, level="warning"),
+            )
+        )
