@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeAlias
 
 from handrail.agents._process import AgentProcess
 from handrail.agents._rpc import PeerGone, RpcError
@@ -20,6 +20,10 @@ KEPT: Final = "agent.json"
 START_S: Final = 60.0
 CANCEL_S: Final = 5.0
 """Real seconds that an agent has to end its turn after `session/cancel`."""
+
+
+Began: TypeAlias = Literal["new", "resumed", "lost"]
+"""How its session began. `lost`: there was an old one, and it cannot be taken up."""
 
 
 class AgentFailed(Exception):
@@ -66,16 +70,15 @@ class AgentConnection:
             raise
         return made
 
-    async def open(self, cwd: Path, servers: Sequence[dict[str, Any]], environ: Mapping[str, str]) -> bool:
-        """Begin its session, or take up the one that is kept in the folder. True: the old one goes on. Raises
-        AgentFailed."""
+    async def open(self, cwd: Path, servers: Sequence[dict[str, Any]], environ: Mapping[str, str]) -> Began:
+        """Begin its session, or take up the one that is kept in the folder. Raises AgentFailed."""
         login = [method for method, variable in self.entry.authenticate.items() if environ.get(variable)]
         old = self._kept()
         resumed: bool = await self._in_time(self.client.open(cwd, servers, session=old, login=login))
         if self.entry.mode is not None:
             await self._in_time(self.client.set_mode(self.entry.mode))
         self._keep()
-        return resumed
+        return "resumed" if resumed else "lost" if old is not None else "new"
 
     async def prompt(self, text: str) -> PromptEnded:
         """Ask; returns when its turn is over. Raises AgentFailed."""

@@ -112,12 +112,11 @@ class AgentRun:
                         update=self._update,
                         permission=self._permissions.asked,
                     )
-                    old = await agent.open(self._setup.cwd, [desk.server], environ)
-                    if first == GO_ON and not old:
-                        self._notice(f"{self._setup.name} cannot take up its session: it is asked anew")
-                        first = (
-                            f"{whole}\n\n(This was begun before and interrupted. Look first at what is done.)"
-                        )
+                    began = await agent.open(self._setup.cwd, [desk.server], environ)
+                    if began == "lost" or (first == GO_ON and began == "new"):
+                        self._notice(f"{self._setup.name} cannot take up its session: it begins anew")
+                        if first == GO_ON:
+                            first = f"{whole}\n\n(This was begun before and interrupted. Look first at what is done.)"
                 if agent is not None and interrupted(ctx) is None:
                     self._permissions.client = agent.client
                     end = await self._converse(agent, first)

@@ -132,7 +132,7 @@ class AgentSession(PersonCommands):
             self._ctx.fold(event)
             self._people.continue_numbering(event)
             self._continue_numbering(event)
-        self._bounds = self._ctx.state.bounds
+        self._bounds = self._config.bounds = self._ctx.state.bounds
 
     async def _start(self, prompt: str, context: str | None, *, resumed: bool) -> ev.RunEnded:
         if self._run is not None:

@@ -246,7 +246,7 @@ async def test_J_an_agent_that_cannot_load_is_asked_anew_and_told_so(folder: Pat
     second.session.load(first.events)
     last = await second.session.resume()
     assert last.text.startswith("I heard: please do it")
-    assert any("asked anew" in e.text for e in second.of(ev.Notice))
+    assert any("begins anew" in e.text for e in second.of(ev.Notice))
 
 
 async def test_J7_a_suspended_run_can_be_resumed(folder: Path) -> None:

@@ -71,7 +71,7 @@ async def test_L1_a_bound_ends_the_program_by_itself(server: MockServer, folder:
     assert ended.code == 1
     assert len(server.requests) == 2
     assert "all 2 turns are used" in ended.err
-    assert "The turn limit is reached" in ended.err
+    assert "Turn limit reached" in ended.err
     assert "bill: 1 request refused here, at no cost" in ended.err
 
 
@@ -116,7 +116,7 @@ async def test_a_usage_limit_is_counted_down_and_named(server: MockServer, folde
     ended = await follow(server, folder)
     assert ended.code == 1
     assert "waiting 42:" in ended.err
-    assert "A usage limit is reached" in ended.err
+    assert "Usage limit reached" in ended.err
 
 
 async def test_a_program_that_is_not_there_leaves_nothing(server: MockServer, folder: Path) -> None:
