@@ -34,6 +34,9 @@ COMMANDS: dict[str, CommandEntry] = {
         "handrail_tui.commands.gateway:gateway",
         "Put any program that uses a model under bounds, with a bill.",
     ),
+    "agents": CommandEntry(
+        "handrail_tui.commands.agents:agents", "List the agents of others for run --agent; how to get them."
+    ),
     "resume": CommandEntry("handrail_tui.commands.resume:resume", "Resume a stored session."),
     "sessions": CommandEntry(
         "handrail_tui.commands.sessions:sessions", "List, show, export, fork and delete stored sessions."
