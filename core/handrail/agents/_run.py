@@ -152,9 +152,14 @@ class AgentRun:
         state = self._ctx.state
         self.gateway.carry(state.requests, state.usage, state.cost)
         gateway.add(self.gateway)
-        url = gateway.base_url(self.gateway, provider)
-        arguments = tuple(part.replace("{url}", url) for part in self._setup.entry.gateway_arguments)
-        return gateway.environ(self.gateway, environ), arguments
+        url, base = gateway.base_url(self.gateway, provider), gateway.base_url(self.gateway)
+
+        def led(text: str) -> str:
+            return text.replace("{url}", url).replace("{base}", base)
+
+        entry = self._setup.entry
+        environ |= {name: led(value) for name, value in entry.gateway_environment.items()}
+        return gateway.environ(self.gateway, environ), tuple(map(led, entry.gateway_arguments))
 
     async def _converse(self, agent: AgentConnection, text: str) -> RunEnd:
         """Prompt after prompt, until nothing more is to be said."""

@@ -6,10 +6,11 @@ import shlex
 import shutil
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from handrail.errors import ConfigError, did_you_mean
@@ -43,6 +44,7 @@ class AgentEntry:
     keys: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
     gateway_arguments: tuple[str, ...] = ()
+    gateway_environment: Mapping[str, str] = field(default_factory=dict)
     gateway_needs: tuple[str, ...] = ()
     mode: str | None = None
     authenticate: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +85,8 @@ def known() -> Mapping[str, AgentEntry]:
 
 
 def find(name: str) -> AgentEntry:
-    """The agent of that name, or a command that speaks ACP. Raises ConfigError when it is not there."""
+    """The agent of that name, or a command that speaks ACP; one that starts a known agent is treated as that. Raises
+    ConfigError when it is not there."""
     entry = known().get(name)
     if entry is None:
         try:
@@ -95,7 +98,9 @@ def find(name: str) -> AgentEntry:
                 f"--agent {name}: there is no agent and no program of that name.{did_you_mean(name, known())}"
                 " `handrail agents` lists what is installed."
             )
-        return AgentEntry(command[0].rpartition("/")[2], command)
+        program = Path(command[0]).name
+        of_table = next((row for row in known().values() if row.command[0] == program), None)
+        return replace(of_table, command=command) if of_table else AgentEntry(program, command)
     if entry.path is None:
         raise ConfigError(
             f"--agent {name}: {entry.title} is not installed ({entry.command[0]}). Get it with: {entry.install}"
