@@ -77,6 +77,12 @@ class AgentSession(PersonCommands):
         return None
 
     @property
+    def requests(self) -> int:
+        """Requests of the run at hand that the gateway let through; the agent's turns where it sees none."""
+        gateway = self._run.gateway if self._run is not None else None
+        return gateway.requests if gateway is not None else self._ctx.state.requests
+
+    @property
     def entry(self) -> AgentEntry:
         """The agent."""
         return self._setup.entry
