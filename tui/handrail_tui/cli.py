@@ -37,6 +37,9 @@ COMMANDS: dict[str, CommandEntry] = {
     "agents": CommandEntry(
         "handrail_tui.commands.agents:agents", "List the agents of others for run --agent; how to get them."
     ),
+    "acp": CommandEntry(
+        "handrail_tui.commands.acp:acp", "Serve sessions to an editor (Agent Client Protocol)."
+    ),
     "resume": CommandEntry("handrail_tui.commands.resume:resume", "Resume a stored session."),
     "sessions": CommandEntry(
         "handrail_tui.commands.sessions:sessions", "List, show, export, fork and delete stored sessions."
