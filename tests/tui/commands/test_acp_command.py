@@ -181,7 +181,7 @@ async def test_J_a_stored_session_is_told_again_and_goes_on(server: MockServer, 
 
 async def test_L9_a_cancel_stops_the_run(server: MockServer, folder: Path) -> None:
     server.answer([chunk({"role": "assistant", "content": "I begin"})], cut="hang")
-    async with editor(server, folder) as (agent, seen):
+    async with editor(server, folder) as (agent, _):
         id = (await agent.new_session(cwd=str(folder), mcp_servers=[])).session_id
         prompting = asyncio.create_task(agent.prompt(session_id=id, prompt=words("go")))
         await server.arrival()
