@@ -2,8 +2,8 @@
 
     python docs/make/agents_table.py [NAME …]
 
-Needs the agents (`handrail agents`) and aimock (`llmock`, npm @copilotkit/aimock) on PATH, and no network. An agent that
-is not installed keeps its row.
+Needs the agents (`handrail agents`) and aimock (`llmock`, npm @copilotkit/aimock) on PATH, and no network. An agent
+that is not installed keeps its row.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ async def limited(bench: Bench) -> str:
 async def stopped(bench: Bench) -> str:
     session, _ = bench.session()
     running = asyncio.create_task(session.run("stall"))
-    while not session.requests and not running.done():  # its requests are no events of its session
+    while not session.requests and not running.done():  # noqa: ASYNC110  (no events of its session)
         await asyncio.sleep(0.02)
     began = time.time()
     session.stop()

@@ -141,6 +141,12 @@ def prompt(text: str) -> str:
             content = [{"type": "content", "content": {"type": "text", "text": f"output {n}"}}]
             update("tool_call_update", toolCallId=f"t{n}", status="completed", content=content)
         say("All done.")
+    elif word == "command":
+        call = {"toolCallId": "c1", "title": rest, "kind": "execute"}
+        update("tool_call", status="in_progress", **call)
+        subprocess.run(rest, shell=True, check=False)
+        update("tool_call_update", toolCallId="c1", status="completed")
+        say("It ran.")
     elif word == "ask":
         say(f"The person said: {ask_human()}")
     elif word == "marked":

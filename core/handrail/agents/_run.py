@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from handrail import events as ev
 from handrail.agents._ask_desk import AskDesk
 from handrail.agents._connection import AgentConnection, AgentFailed
+from handrail.agents._folder import FolderWatch
 from handrail.agents._permissions import Permissions
 from handrail.agents._stalled import StallWatch
 from handrail.agents._updates import Spent, UpdateFold
@@ -85,6 +86,7 @@ class AgentRun:
         self._people, self._permissions, self._backoff = people, permissions, backoff
         self._told = Spent()
         self._questions = 0
+        self._folder = FolderWatch(ctx, setup.cwd, setup.folder, setup.name)
         self.gateway: GatewaySession | None = None
         self.fold = UpdateFold(ctx, setup.entry.name, self.spent, str(setup.cwd))
         self.fold.turns = ctx.state.requests
@@ -196,6 +198,7 @@ class AgentRun:
         """One prompt, to its end: by the agent, by a person, by a bound or a limit. The last of the three: a person
         wants the same asked again."""
         ctx, fold = self._ctx, self.fold
+        await self._folder.before(fold)
         prompting = asyncio.create_task(agent.prompt(text))
         ended: PromptEnded | None = None
         failure: Failure | None = None
@@ -225,6 +228,7 @@ class AgentRun:
             self._told.usage += _usage(ended.usage)
         stopped = interrupted(ctx) is not None
         fold.end("cancelled" if stopped else ended.stop if ended else "", None if stopped else failure)
+        await self._folder.after(fold)
         await ctx.commit()
         return ended, failure, scope.cause == "retry"
 

@@ -84,6 +84,7 @@ class UpdateFold:
     def __init__(self, stream: Stream, model: str, spent: Callable[[], Spent], cwd: str) -> None:
         self._stream, self._model, self._spent, self._cwd = stream, model, spent, cwd.rstrip("/")
         self.turns = 0
+        self.diffs: list[str] = []
         self.last: AssistantMessage | None = None
         self._began = 0.0
         self._message: PartialReply | None = None
@@ -263,6 +264,8 @@ class UpdateFold:
         if executed:
             self._start_call(call)
         call.over = True
+        if call.diff and not failed:
+            self.diffs.append(call.diff)
         acted = executed and not failed and call.effect != "read"
         stamp = self._stream.stamp()
         self._stream.emit(

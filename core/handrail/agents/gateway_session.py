@@ -209,7 +209,7 @@ class GatewaySession:
     async def admit(
         self, wire: WireName, route: Route, account: str, model: str, sent: int
     ) -> Exchange | Refusal:
-        """Let a request of `sent` bytes through, or say why not (rules L1, L3, U9). What came of earlier requests is in
+        """Let a request of `sent` bytes through, or say why not (rules L1, L3, U1). What came of earlier requests is in
         the books before: a client that asks again at once meets the bound that its last reply filled."""
         await self.settled()
         now = self._clock.now()

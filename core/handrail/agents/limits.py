@@ -1,4 +1,4 @@
-"""What is known of usage limits, by account (rules U1, U3, U9)."""
+"""What is known of usage limits, by account (rules U1, U3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A usage limit: known to all of its account, repeated in the provider's own words while it lasts (U1, U9)."""
+"""A usage limit: known to all of its account, repeated in the provider's own words while it lasts (U1, U3, U4)."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_U3_without_guidance_a_request_is_let_through_every_quarter_of_an_
     assert len(server.requests) == 3
 
 
-async def test_U9_a_limit_holds_for_the_sessions_of_its_account_and_for_no_other(server: MockServer) -> None:
+async def test_U1_a_limit_holds_for_the_sessions_of_its_account_and_for_no_other(server: MockServer) -> None:
     server.answer(LIMIT, 429)
     limits = LimitsHere()
     async with front(server.url, limits=limits) as one, front(server.url, limits=limits) as two:
