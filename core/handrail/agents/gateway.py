@@ -16,11 +16,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic_core import from_json
 
+from handrail.agents._exchange import Exchange, Refusal
 from handrail.agents._http import BadRequest, ClientRequest, answer, read_request
 from handrail.agents._relay import Relay, Relayed
 from handrail.agents._upstream import READ, UpstreamFailed, origin_of
 from handrail.agents._wires import WireName, error_body, model_of, wire_of
-from handrail.agents.gateway_session import Exchange, GatewaySession, Refusal
+from handrail.agents.gateway_session import GatewaySession
 from handrail.agents.limits import account_of
 from handrail.agents.routes import Route, client_environ
 from handrail.messages import Failure
