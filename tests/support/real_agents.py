@@ -4,17 +4,13 @@ download."""
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import pytest
+from npm import npm_program
 
-from handrail.agents.registry import AgentEntry, find, known
-
-FIRST_START_S = 240.0
+from handrail.agents.registry import AgentEntry, known
 
 
 @dataclass(frozen=True)
@@ -40,20 +36,11 @@ REAL: Mapping[str, Real] = {
 }
 
 
-def real_agent(name: str) -> AgentEntry:
-    """The agent, installed or by npx. Skips the test where it cannot be had."""
-    if known()[name].path is not None:
-        return find(name)
-    npx = shutil.which("npx")
-    if npx is None:
-        pytest.skip("needs Node.js (npx) for agents of others")
+def real_agent(name: str, home: Path) -> AgentEntry:
+    """The agent; `home` keeps it. Skips the test where it cannot be had."""
     entry = known()[name]
-    where = [npx, "-y", "-p", REAL[name].package, "which", entry.command[0]]
-    try:
-        found = subprocess.run(where, timeout=FIRST_START_S, check=True, capture_output=True, text=True)
-    except (subprocess.SubprocessError, OSError) as error:
-        pytest.skip(f"{REAL[name].package} cannot be had: {error}")
-    return replace(entry, command=(found.stdout.strip(), *entry.command[1:]))
+    program = npm_program(home, REAL[name].package, entry.command[0])
+    return replace(entry, command=(str(program), *entry.command[1:]))
 
 
 def environment(home: Path, url: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -15,7 +16,7 @@ from gateways import Front, front, routes_to
 from handrail import events as ev
 from handrail.policy import Bounds
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.servers
 
 FIXTURES: list[dict[str, Any]] = [
     {
@@ -43,8 +44,8 @@ HELLO: list[Any] = [{"role": "user", "content": "hello"}]
 
 
 @pytest.fixture(scope="module")
-def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with aimock(FIXTURES, tmp_path_factory.mktemp("aimock")) as url:
+def provider(peers: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with aimock(FIXTURES, peers, tmp_path_factory.mktemp("aimock")) as url:
         yield url
 
 

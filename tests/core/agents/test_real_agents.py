@@ -17,8 +17,9 @@ from handrail import events as ev
 from handrail.agents.agent_session import AgentSession
 from handrail.agents.routes import routes
 from handrail.policy import Bounds, RecoveryPolicy
+from handrail.session.changes import SNAPSHOT, changes
 
-pytestmark = pytest.mark.real
+pytestmark = pytest.mark.servers
 
 LIMIT = "You have hit your usage limit. Try again in ~42 min."
 Make = Callable[..., Foreign]
@@ -37,7 +38,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, name: str) -> Path:
 
 
 @pytest.fixture(scope="module")
-def provider(work: Path, name: str) -> Iterator[str]:
+def provider(peers: Path, work: Path, name: str) -> Iterator[str]:
     """A model that writes a file when it is asked to, loops, meets a limit, or just talks."""
     call = {"name": REAL[name].tool, "arguments": REAL[name].arguments % work}
     fixtures: list[dict[str, Any]] = [
@@ -58,13 +59,13 @@ def provider(work: Path, name: str) -> Iterator[str]:
         },
         {"match": {}, "response": {"content": "Hello from the model."}},
     ]
-    with aimock(fixtures, work.parent) as url:
+    with aimock(fixtures, peers, work.parent) as url:
         yield url
 
 
 @pytest.fixture
-def make(work: Path, name: str, provider: str, tmp_path: Path) -> Make:
-    entry = real_agent(name)
+def make(peers: Path, work: Path, name: str, provider: str, tmp_path: Path) -> Make:
+    entry = real_agent(name, peers)
 
     def session(kept: Path | None = None, **more: Any) -> Foreign:
         environ = environment(work.parent / "home", provider)
@@ -99,8 +100,9 @@ async def test_H5_it_asks_and_goes_on_with_the_answer(make: Make, work: Path) ->
     last = await at.session.run("write it")
     assert len(at.of(ev.ApprovalRequested)) == 1
     assert (work / "a.txt").read_text() == "hello\n"
-    (done,) = at.of(ev.ToolFinished)
-    assert not done.is_error
+    told = [e for e in at.of(ev.ToolFinished) if e.name != SNAPSHOT]
+    assert [e.is_error for e in told] == [False]
+    assert [c.path for c in changes(at.events)] == ["a.txt"]
     assert (last.outcome, last.text) == ("completed", "It is written.")
     (work / "a.txt").unlink()
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from typing import Any
 
 import pytest
 from mock_server import MockServer
+from npm import npm_program
 from program import environment
 
 acp = pytest.importorskip("acp")
@@ -224,13 +224,11 @@ async def test_what_is_wrong_is_an_error_in_words(server: MockServer, folder: Pa
             await agent.prompt(session_id=id, prompt=words("go"))
 
 
-@pytest.mark.real
-async def test_acpx_runs_a_session_with_an_approval_and_a_question(server: MockServer, folder: Path) -> None:
-    found = shutil.which("acpx")
-    npx = shutil.which("npx")
-    if found is None and npx is None:
-        pytest.skip("needs Node.js (npx) for acpx")
-    acpx = [found] if found else [str(npx), "-y", "acpx@0.19.1"]
+@pytest.mark.servers
+async def test_acpx_runs_a_session_with_an_approval_and_a_question(
+    peers: Path, server: MockServer, folder: Path
+) -> None:
+    acpx = npm_program(peers, "acpx@0.19.1", "acpx")
     server.answer(calls("write", path="a.txt", content="one\n"))
     server.answer(calls("ask_human", kind="decision", needed="Red or blue?"))
     server.answer(says("Blue it is."))
@@ -240,7 +238,7 @@ async def test_acpx_runs_a_session_with_an_approval_and_a_question(server: MockS
 
     async def run(*args: str) -> str:
         child = await asyncio.create_subprocess_exec(
-            *acpx,
+            acpx,
             *("--cwd", str(folder), "--agent", agent, "--approve-all", "--ttl", "1"),
             *args,
             env=environment(folder),
