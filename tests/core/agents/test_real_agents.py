@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from aimock import aimock
@@ -76,7 +77,7 @@ def make(peers: Path, work: Path, name: str, provider: str, tmp_path: Path) -> M
                 cwd=work,
                 environ=environ,
                 routes=routes(environ),
-                id=folder.name,
+                id=uuid4().hex[:11],
                 folder=folder,
                 **more,
             )
