@@ -270,3 +270,27 @@ def _alive(folder: Path) -> list[str]:
         except OSError:
             continue
     return [line for line in found if "fake_agent" in line or "time.sleep(300)" in line]
+
+
+async def test_one_open_permission_blocks_no_other_session(tmp_path: Path) -> None:
+    (one_place := tmp_path / "one").mkdir()
+    (other_place := tmp_path / "other").mkdir()
+    one, other = foreign(one_place, attended=True), foreign(other_place)
+    waiting = asyncio.create_task(one.session.run("edit"))
+    await one.first(ev.ApprovalRequested)
+    assert (await other.session.run("hello")).outcome == "completed"
+    assert not waiting.done()
+    one.session.stop()
+    await waiting
+
+
+async def test_L8_after_a_stop_the_queue_is_the_persons_and_the_next_run_works(folder: Path) -> None:
+    at = foreign(folder)
+    running = asyncio.create_task(at.session.run("silent"))
+    await asyncio.sleep(0.3)
+    at.session.follow_up("and then this")
+    at.session.stop()
+    assert (await running).outcome == "cancelled"
+    assert [m.text for e in at.of(ev.QueueChanged) for m in e.returned] == ["and then this"]
+    last = await at.session.run("hello")
+    assert (last.outcome, last.text) == ("completed", "Hello, you.")
