@@ -260,10 +260,10 @@ class AgentRun:
         if seen is None:
             return None
         now = ctx.clock.now()
-        verdict = classify(seen, now=now)
+        verdict = classify(seen, now=now, waited_for=ctx.state.ledger.waited_for)
         if verdict.class_ != "usage_limit":
             return None
-        facts = Facts("error", blank=True, verdict=verdict, failure=seen)
+        facts = Facts("error", blank=True, classification=verdict, failure=seen)
         decision = decide(facts, ctx.state.ledger, self._config.policy, now)
         assert decision is not None
         ctx.emit(
@@ -280,6 +280,7 @@ class AgentRun:
                 failure=seen,
                 before=ctx.state.ledger,
                 after=decision.after,
+                advice=decision.advice,
             )
         )
         await ctx.commit()
@@ -294,8 +295,8 @@ class AgentRun:
         """The agent's turn ended in an error: the provider's own words where the gateway saw them."""
         seen = self.gateway.last_failure if self.gateway is not None else None
         words = failure.text if seen is None else f"{failure.text}\n{seen[1].text}"
-        class_ = seen[0] if seen is not None else classify(failure, now=self._ctx.clock.now()).class_
-        return RunEnd("provider", class_, f"{self._setup.name}: {words}"[:2000])
+        found = classify(seen[1] if seen is not None else failure, now=self._ctx.clock.now())
+        return RunEnd("provider", found.class_, f"{self._setup.name}: {words}"[:2000], found.advice)
 
     async def _next(self, stop: str) -> str | RunEnd:
         """What is said next: an answer to the marked line, words of a person; else the run is over (rules L8, H1)."""

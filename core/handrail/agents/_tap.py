@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import httpx
 
-from handrail.agents._gemini import Gemini
 from handrail.agents._wires import WireName
 from handrail.messages import AssistantMessage, Failure
 from handrail.providers.base import Finished, ModelInfo, Part, Provider, Request
 from handrail.providers.chat import OpenAIChat
+from handrail.providers.gemini import Gemini
 from handrail.providers.messages import Anthropic
 from handrail.providers.responses import OpenAIResponses
 

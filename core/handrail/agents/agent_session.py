@@ -206,6 +206,7 @@ class AgentSession(PersonCommands):
                 outcome=end.outcome,
                 class_=end.class_,
                 error=end.error,
+                advice=end.advice,
                 bound=end.bound,
                 until=end.until,
                 question=end.question,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from handrail import events as ev
 from handrail.clock import Clock
@@ -14,6 +14,7 @@ from handrail.loop.projection import Projection
 from handrail.loop.state import Queue, RunState
 from handrail.messages import clean
 from handrail.policy import Bounds
+from handrail.session.who import this_person
 
 
 class PersonCommands(ABC):
@@ -96,35 +97,78 @@ class PersonCommands(ABC):
         """Make the next request now instead of waiting."""
         self._ctx.interrupts.send("skip")
 
+    def postpone_wait(self, until: float) -> bool:
+        """Wait until the moment `until` (seconds since the epoch) instead, for whatever is waited for (rule U8).
+
+        False: there is no wait, or the moment has passed.
+        """
+        if self._ctx.state.wait is None or until <= self._ctx.clock.now():
+            return False
+        self._ctx.interrupts.send("later", until)
+        return True
+
     def retry_now(self) -> None:
         """Treat the request under way as broken; recovery decides what follows."""
         self._ctx.interrupts.send("retry")
 
-    def answer(self, id: str, how: AnswerKind, text: str = "", *, secret: bool = False) -> bool:
-        """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question."""
+    def answer(
+        self, id: str, how: AnswerKind, text: str = "", *, secret: bool = False, by: str | None = None
+    ) -> bool:
+        """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question.
+
+        `by` says who answers, for the record; None: the person at this terminal. Raises ValueError for an unknown
+        `how`; the question then stays open (rule H6).
+        """
+        if not is_known(how, AnswerKind):
+            raise ValueError(unknown_word("a question", how, AnswerKind))
         if not self._answers.is_open(id):
             return False
         text = clean(text)
         self._ctx.emit(
-            ev.HumanAnswered(**self._ctx.stamp(), id=id, how=how, text="" if secret else text, secret=secret)
+            ev.HumanAnswered(
+                **self._ctx.stamp(),
+                id=id,
+                how=how,
+                text="" if secret else text,
+                secret=secret,
+                by=this_person() if by is None else clean(by),
+            )
         )
         self._answers.answer(id, HumanAnswer(how, text, secret))
         if how == "stopped":
             self.stop()
         return True
 
-    def approve(self, id: str, how: ApprovalChoice, text: str = "") -> bool:
-        """Answer an approval (rule H5). False: no such open approval."""
+    def approve(self, id: str, how: ApprovalChoice, text: str = "", *, by: str | None = None) -> bool:
+        """Answer an approval (rule H5). False: no such open approval.
+
+        `by` says who answers, for the record; None: the person at this terminal. Raises ValueError for an unknown
+        `how`; the call is then denied (rule H6).
+        """
+        if not is_known(how, ApprovalChoice):
+            words = unknown_word("an approval", how, ApprovalChoice)
+            self._answer_approval(id, "deny", words, by)
+            raise ValueError(words)
+        return self._answer_approval(id, how, text, by)
+
+    def _answer_approval(self, id: str, how: ApprovalChoice, text: str, by: str | None) -> bool:
         asked = self._ctx.state.approvals.get(id)
         if asked is None or not self._answers.is_open(id):
             return False
         if how == "session" and asked.pattern is None:
             how = "once"
-        pattern = asked.pattern if how == "session" else None
+        text = clean(text)
         self._ctx.emit(
-            ev.ApprovalAnswered(**self._ctx.stamp(), id=id, how=how, text=clean(text), pattern=pattern)
+            ev.ApprovalAnswered(
+                **self._ctx.stamp(),
+                id=id,
+                how=how,
+                text=text,
+                pattern=asked.pattern if how == "session" else None,
+                by=this_person() if by is None else clean(by),
+            )
         )
-        return self._answers.answer(id, HumanAnswer(how, clean(text)))
+        return self._answers.answer(id, HumanAnswer(how, text))
 
     def raise_bounds(
         self,
@@ -186,6 +230,14 @@ class PersonCommands(ABC):
             for message in event.steering + event.follow_ups:
                 if message.id[1:].isdigit():
                     self._numbers = max(self._numbers, int(message.id[1:]))
+
+
+def is_known(word: object, words: Any) -> bool:
+    return isinstance(word, str) and word in get_args(words)
+
+
+def unknown_word(what: str, word: object, words: Any) -> str:
+    return f"{what} cannot be {clean(str(word))[:40]!r}; it can be: {', '.join(get_args(words))}"
 
 
 def _more(value: Any, by: Any) -> Any:

@@ -17,12 +17,12 @@ from handrail.tools import processes
 from handrail.tools._capture import Capture
 from handrail.tools._commands import pattern_of
 from handrail.tools._output import count, one_line
-from handrail.tools.processes import end_family, family
 from handrail.tools._stopping import whole
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.environ import child_environment
 from handrail.tools.paths import locate, own_files, require_folder
+from handrail.tools.processes import end_family, family
 from handrail.tools.sandbox import Sandbox
 
 DEFAULT_S: Final = 120.0

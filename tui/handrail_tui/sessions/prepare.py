@@ -66,14 +66,18 @@ class PreparedSession:
         command = resume_command(self.session.id, outcome) if self.writer else ""
         return f"resume: {command}" if command else ""
 
-    def provider_named(self, name: str) -> Provider:
-        """Another model in mid-run. A model of the same provider is asked at the same address."""
+    @property
+    def make_provider(self) -> Callable[[str], Provider] | None:
+        """Makes another model in mid-run by its name; None where an agent of others chooses its model itself."""
+        return None if self.session.provider is None else self._provider_named
+
+    def _provider_named(self, name: str) -> Provider:
+        """A model of the same provider is asked at the same address."""
         from handrail.providers import catalog
 
         changes: dict[str, Any] = {"model": name}
-        if self.session.provider is None:
-            raise ConfigError("an agent chooses its model by itself")
-        if name.partition("/")[0] != self.session.provider.model.provider:
+        now = self.session.provider
+        if now is None or name.partition("/")[0] != now.model.provider:
             changes |= {"api": None, "base_url": None}
         resolved = resolve_model(self.settings.model_copy(update=changes))
         return catalog.make_provider(resolved, self.session.clock)

@@ -10,6 +10,8 @@ from typing import Any
 import httpx
 
 from handrail.messages import AssistantMessage, Failure, StopReason, Usage, clean
+from handrail.providers._evidence import count, items, mapping, words
+from handrail.providers._http_reply import HttpFailure
 from handrail.providers.assemble import PartialReply
 from handrail.providers.base import (
     Finished,
@@ -17,8 +19,7 @@ from handrail.providers.base import (
     Part,
     Request,
 )
-from handrail.providers.http import HttpFailure, Wire
-from handrail.providers.streaming import count, items, mapping, words
+from handrail.providers.http import Wire
 
 _CUT = frozenset({"MAX_TOKENS"})
 _WHOLE = frozenset({"STOP"})
