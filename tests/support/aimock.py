@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,17 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from filelock import FileLock
+from npm import npm_program
 
 PACKAGE = "@copilotkit/aimock@1.43.0"
-INSTALL_S = 300.0
 START_S = 60.0
 
 
 @contextmanager
 def aimock(fixtures: Sequence[dict[str, Any]], home: Path, folder: Path) -> Iterator[str]:
     """Its address, for as long as the block lasts. `home` keeps what is installed. Skips where it cannot be had."""
-    program = _installed(home)
+    program = npm_program(home, PACKAGE, "llmock")
     script = folder / "fixtures.json"
     script.write_text(json.dumps({"fixtures": list(fixtures)}), encoding="utf-8")
     port = free_port()
@@ -42,30 +40,6 @@ def aimock(fixtures: Sequence[dict[str, Any]], home: Path, folder: Path) -> Iter
         if server.poll() is None:
             os.killpg(server.pid, signal.SIGTERM)
         server.communicate(timeout=20)
-
-
-def _installed(home: Path) -> Path:
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("needs Node.js (npm) for the third-party server aimock")
-    folder = home / PACKAGE.rpartition("/")[2]
-    program = folder / "node_modules" / ".bin" / "llmock"
-    with FileLock(f"{folder}.lock"):  # one worker installs, the others wait for it
-        if not program.exists():
-            command = [
-                npm,
-                "install",
-                "--silent",
-                "--no-audit",
-                "--no-fund",
-                "--prefix",
-                str(folder),
-                PACKAGE,
-            ]
-            done = subprocess.run(command, capture_output=True, text=True, timeout=INSTALL_S, check=False)
-            if done.returncode != 0:
-                pytest.skip(f"needs {PACKAGE} from npm: {done.stderr.strip()[-200:]}")
-    return program
 
 
 def free_port() -> int:

@@ -30,6 +30,16 @@ COMMANDS: dict[str, CommandEntry] = {
         "handrail_tui.commands.run:run", "Run a task: a model with tools works on it in a folder."
     ),
     "step": CommandEntry("handrail_tui.commands.step:step", "Text in, one schema-valid JSON value out."),
+    "gateway": CommandEntry(
+        "handrail_tui.commands.gateway:gateway",
+        "Put any program that uses a model under bounds, with a bill.",
+    ),
+    "agents": CommandEntry(
+        "handrail_tui.commands.agents:agents", "List the agents of others for run --agent; how to get them."
+    ),
+    "acp": CommandEntry(
+        "handrail_tui.commands.acp:acp", "Serve sessions to an editor (Agent Client Protocol)."
+    ),
     "resume": CommandEntry("handrail_tui.commands.resume:resume", "Resume a stored session."),
     "sessions": CommandEntry(
         "handrail_tui.commands.sessions:sessions", "List, show, export, fork and delete stored sessions."

@@ -152,7 +152,7 @@ def _opened(prepared: PreparedSession, closing: ExitStack | None = None) -> Open
             past=prepared.past,
             home=str(Path.home()),
             journal=prepared.journal,
-            make_provider=prepared.provider_named,
+            make_provider=prepared.make_provider,
             returns=True,
         )
 

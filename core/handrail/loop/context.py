@@ -22,7 +22,7 @@ from handrail.policy import Effort, RecoveryPolicy
 from handrail.providers.base import Provider, ToolChoice
 
 Cause: TypeAlias = Literal[
-    "stop", "deadline", "suspend", "idle", "retry", "skip", "later", "steer", "recovery_off", "nobody"
+    "stop", "deadline", "suspend", "idle", "retry", "skip", "later", "steer", "recovery_off", "nobody", "cut"
 ]
 
 

@@ -211,15 +211,7 @@ async def _close(stream: AsyncIterator[Part]) -> None:
 def _cost(provider: Provider, usage: Usage | None) -> float | None:
     """The cost of a reply in dollars; None while the price is unknown (never 0 for unknown). No usage costs 0."""
     price = provider.model.price
-    if price is None or usage is None:
-        return None if price is None else 0.0
-    million = (
-        usage.input * price.input
-        + usage.output * price.output
-        + usage.cache_read * price.cache_read
-        + usage.cache_write * price.cache_write
-    )
-    return million / 1_000_000
+    return None if price is None else price.cost(usage)
 
 
 def reply_key(message: AssistantMessage) -> str:

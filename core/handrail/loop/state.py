@@ -84,8 +84,8 @@ class RunState:
         ):
             # Time between two processes of one run does not count: hence not for RunStarted.
             self.active_s += max(0.0, event.at - self._mark)
-        self._mark = event.at
         handler(self, event)
+        self._mark = event.at  # after the handler: a run's clock runs from its very start
 
     def _run_started(self, event: ev.RunStarted) -> None:
         if not event.resumed:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from handrail.messages import AssistantMessage, Failure, Message, StopReason
+from handrail.messages import AssistantMessage, Failure, Message, StopReason, Usage
 from handrail.policy import Effort
 
 ToolChoice: TypeAlias = Literal["auto", "required", "none"]
@@ -35,6 +35,15 @@ class Price:
     output: float
     cache_read: float = 0.0
     cache_write: float = 0.0
+
+    def cost(self, usage: Usage | None) -> float:
+        """The cost of `usage` in dollars; no usage costs 0."""
+        if usage is None:
+            return 0.0
+        million = usage.input * self.input + usage.output * self.output
+        return (
+            million + usage.cache_read * self.cache_read + usage.cache_write * self.cache_write
+        ) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

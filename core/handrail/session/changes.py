@@ -1,6 +1,7 @@
 """The files a run changed, read from its events, and undoing a turn's changes: exactly, or not at all.
 
-Only the file tools record diffs in their results. Changes made by shell commands are not tracked.
+Only the file tools record diffs in their results. Changes made by shell commands are not tracked; where an agent of
+others works, the whole folder is looked at after each prompt.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.paths import Place, locate
 from handrail.tools.saving import delete, save
 from handrail.tools.textfile import TextFile, load
+
+SNAPSHOT: Final = "changed"
+"""The name of a result that tells how a file really changed since a prompt; its call's id is `changed:TURN:N`, where
+TURN is the first turn of that prompt. What was told of the file from there on is superseded."""
 
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NO_NEWLINE: Final = "\\ No newline at end of file"
@@ -56,12 +61,16 @@ class FileChange:
 
 def changes(events: Iterable[ev.Event]) -> list[FileChange]:
     """The recorded changes, in order."""
-    found, run = [], 0
+    found: list[FileChange] = []
+    run = 0
     for event in events:
         if isinstance(event, ev.RunStarted):
             run += not event.resumed
         elif isinstance(event, ev.ToolFinished) and event.diff and not event.is_error:
             path = _path(event.diff)
+            if path is not None and event.name == SNAPSHOT:
+                since = int(event.call_id.split(":")[1])
+                found = [c for c in found if (c.run, c.path) != (run, path) or c.turn < since]
             if path is not None:
                 found.append(FileChange(run, event.turn or 0, path, event.diff))
     return found

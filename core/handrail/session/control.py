@@ -29,7 +29,7 @@ from handrail.errors import ConfigError
 from handrail.forms import FormError, described
 from handrail.messages import clean
 from handrail.session._files import read_regular
-from handrail.session.session import Session
+from handrail.session.person import PersonCommands
 from handrail.session.who import named, this_terminal, user_of
 
 ADDRESS: Final = "control.json"
@@ -89,7 +89,7 @@ class Control:
     state. If the channel cannot be opened the run continues, with a notice.
     """
 
-    def __init__(self, session: Session, folder: Path) -> None:
+    def __init__(self, session: PersonCommands, folder: Path) -> None:
         self._session, self._folder = session, folder
         self._address: Address | None = None
         self._server: asyncio.Task[asyncio.Server] | None = None
@@ -160,7 +160,7 @@ class Control:
         return answer(self._session, asked)
 
 
-def answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def answer(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     """Carry out a request on a session and return the reply."""
     do = _DEEDS.get(str(asked.get("do")))
     if do is None:
@@ -171,7 +171,7 @@ def answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
         return {"ok": False, "error": str(error)}
 
 
-def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _status(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     state = session.state
     questions = [
         {
@@ -197,7 +197,7 @@ def _status(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _do_answer(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     id = _chosen(session.state.questions, asked, "question")
     how, text = asked.get("how"), str(asked.get("text") or "")
     if how not in ("resolved", "answered", "declined", "cancelled"):
@@ -213,7 +213,7 @@ def _do_answer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": id}
 
 
-def _do_approve(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _do_approve(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     approvals = session.state.approvals
     id = _chosen(approvals, asked, "approval")
     how: Any = asked.get("how")
@@ -234,26 +234,26 @@ def _who(asked: Mapping[str, Any]) -> str:
     return named(user_of(), str(asked.get("terminal") or "another process")[:80])
 
 
-def _do_stop(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _do_stop(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     session.stop()
     return {}
 
 
-def _do_steer(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _do_steer(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": session.steer(_words(asked))}
 
 
-def _do_follow_up(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _do_follow_up(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": session.follow_up(_words(asked))}
 
 
-def _do_skip(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _do_skip(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     _wait_of(session)
     session.skip_wait()
     return {}
 
 
-def _do_later(session: Session, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _do_later(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     until = asked.get("until")
     _wait_of(session)
     if isinstance(until, bool) or not isinstance(until, (int, float)) or not session.postpone_wait(until):
@@ -268,7 +268,7 @@ def _words(asked: Mapping[str, Any]) -> str:
     return text
 
 
-def _wait_of(session: Session) -> None:
+def _wait_of(session: PersonCommands) -> None:
     """Raises Refused when the run waits for no moment."""
     if session.state.wait is None:
         raise Refused("it is not waiting for a limit or a retry")
@@ -286,7 +286,7 @@ def _chosen(open_ones: Mapping[str, Any], asked: Mapping[str, Any], what: str) -
     return str(id)
 
 
-_DEEDS: Final[dict[str, Callable[[Session, Mapping[str, Any]], dict[str, Any]]]] = {
+_DEEDS: Final[dict[str, Callable[[PersonCommands, Mapping[str, Any]], dict[str, Any]]]] = {
     "status": _status,
     "answer": _do_answer,
     "approve": _do_approve,

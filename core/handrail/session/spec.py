@@ -59,7 +59,8 @@ class OutputSpec(BaseModel):
 
 
 class SessionSpec(BaseModel):
-    """How a session was created. `settings` holds those of `SETTINGS` that were set."""
+    """How a session was created. `settings` holds those of `SETTINGS` that were set. `agent` is the
+    foreign agent that works in it, `command` the program whose requests it followed through the gateway."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,6 +68,8 @@ class SessionSpec(BaseModel):
     cwd: str = ""
     settings: dict[str, Any] = Field(default_factory=dict)
     shape: OutputSpec | None = None
+    agent: str | None = None
+    command: tuple[str, ...] = ()
 
     @classmethod
     def by(cls, chosen: Settings, model: str, cwd: Path, shape: OutputSpec | None) -> SessionSpec:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.session.changes import CannotUndo, FileChange, changes, of_turn, undo
-from handrail.tools._diff import unified
+from handrail.tools.diff import unified
 
 LINES = st.lists(
     st.sampled_from(["a", "b", "", "x" * 30, "--- a", "+++ b", "@@ -1 +1 @@", "\\ No", "é\r"]), max_size=12

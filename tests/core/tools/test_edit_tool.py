@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from toolbench import Bench, words
 
 from handrail.mask import MASK
-from handrail.tools._diff import unified
 from handrail.tools._nearest import nearest
 from handrail.tools._replace import Replacement, replace
 from handrail.tools.base import InvalidArguments, ToolError
+from handrail.tools.diff import unified
 from handrail.tools.edit import EditTool
 from handrail.tools.read import ReadTool
 

@@ -24,7 +24,7 @@ def show_session(prepared: PreparedSession) -> RunEnded | None:
         past=prepared.past,
         prefs=_ui_prefs(prepared.settings),
         journal=prepared.journal,
-        make_provider=prepared.provider_named,
+        make_provider=prepared.make_provider,
     )
 
 

@@ -47,7 +47,7 @@ def doctor() -> int:
     handrail doctor
     handrail doctor | grep -v ^ok
     """
-    findings = [*_versions(), *_settings(), *_terminal(), *_folders(), *_programs()]
+    findings = [*_versions(), *_settings(), *_terminal(), *_folders(), *_programs(), *_agents()]
     for finding in findings:
         word = click.style(f"{_WORDS[finding.state]:<8}", fg=_STYLES[finding.state])
         click.echo(f"{word} {finding.what:<10} {clean_for_terminal(finding.words)}")
@@ -267,3 +267,12 @@ def _programs() -> Iterator[CheckResult]:
     ):
         where = shutil.which(name)
         yield CheckResult("ok", name, where) if where else CheckResult("hint", name, f"not found; {use}")
+
+
+def _agents() -> Iterator[CheckResult]:
+    """The agents of others."""
+    from handrail.agents.registry import known
+    from handrail_tui.commands.agents import described
+
+    for entry in known().values():
+        yield CheckResult("ok" if entry.path else "hint", entry.name, described(entry))

@@ -21,6 +21,7 @@ from handrail_tui.sessions.options import RunOptions
     is_flag=True,
     help="Continue the last session of this folder, with PROMPT if given.",
 )
+@click.option("--agent", metavar="NAME|COMMAND", help="Let another agent do it: claude, codex, gemini, …")
 @run_options
 def run(prompt: str | None, again: bool, **given: Any) -> int:
     """Run a task: a model with tools works on it in a folder.
@@ -33,6 +34,7 @@ def run(prompt: str | None, again: bool, **given: Any) -> int:
     handrail run --approve edits --max-turns 12 "rename cart_total to total, everywhere"
     handrail run --base-url http://127.0.0.1:8080/v1 --model my/qwen "what is in this folder?"
     tail -n 200 app.log | handrail run --plain "why does it restart?"
+    handrail run --agent claude "fix the flaky checkout test"
     handrail run --json --approve all "bump the version" | jq -r .type
 
     \b

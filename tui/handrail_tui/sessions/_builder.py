@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from handrail.providers.catalog import Resolved
     from handrail.server_settings import ServerSettings
     from handrail.session import Session
+    from handrail.session.person import PersonCommands
     from handrail.session.writer import JournalWriter
     from handrail.tools.base import Tool
     from handrail.tools.source import ToolSource
@@ -72,7 +73,6 @@ class SessionBuilder:
     ) -> Session:
         """The session; `writer` writes its journal. Raises ValueError when the session refuses its bounds."""
         from handrail.session import Session
-        from handrail.session.control import Control
 
         session = Session(
             self.provider,
@@ -94,9 +94,7 @@ class SessionBuilder:
             secrets=self._secrets(),
             source=self._source(writer.journal.path.parent),
         )
-        session.listen(Control(session, writer.journal.path.parent))
-        if self.settings.hooks != Hooks():
-            self._add_hooks(session)
+        attach(session, writer, self.settings, self.cwd)
         return session
 
     def _source(self, folder: Path) -> ToolSource | None:
@@ -107,18 +105,6 @@ class SessionBuilder:
 
         return Servers(
             self.servers, cwd=self.cwd, clock=self.clock, folder=folder / "mcp", sessions=folder.parent
-        )
-
-    def _add_hooks(self, session: Session) -> None:
-        from handrail_tui.sessions.hooks import HookRunner
-
-        session.listen(
-            HookRunner(
-                self.settings.hooks,
-                session=session.id,
-                cwd=self.cwd,
-                report=lambda words: session.notice(words, level="warning"),
-            )
         )
 
     def _secrets(self) -> list[str]:
@@ -135,3 +121,21 @@ class SessionBuilder:
             *secrets_in(self.resolved.headers, self.resolved.base_url),
             *of_servers,
         ]
+
+
+def attach(session: PersonCommands, writer: JournalWriter, chosen: Settings, cwd: Path) -> None:
+    """Let other terminals control the session, and the person's own commands hear of it."""
+    from handrail.session.control import Control
+
+    session.listen(Control(session, writer.journal.path.parent))
+    if chosen.hooks != Hooks():
+        from handrail_tui.sessions.hooks import HookRunner
+
+        session.listen(
+            HookRunner(
+                chosen.hooks,
+                session=session.id,
+                cwd=cwd,
+                report=lambda words: session.notice(words, level="warning"),
+            )
+        )

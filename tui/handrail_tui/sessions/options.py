@@ -13,6 +13,7 @@ import click
 class RunOptions:
     """The options of one run. None: not given, the settings decide."""
 
+    agent: str | None = None
     model: str | None = None
     api: str | None = None
     base_url: str | None = None
@@ -44,6 +45,16 @@ class RunOptions:
         if not path.is_dir():
             raise click.BadParameter(f"'{self.cwd}' is not a folder.", param_hint="'--cwd'")
         return path.resolve()
+
+    def check_agent(self) -> None:
+        """Raises click.UsageError for options that mean nothing to an agent of others."""
+        own = ("model", "api", "base_url", "schema", "max_attempts", "max_output", "tools", "system")
+        given = [name for name in own if getattr(self, name) is not None]
+        if given:
+            flag = given[0].replace("_", "-")
+            raise click.UsageError(
+                f"--{flag} does not apply to --agent {self.agent}: it decides that by itself."
+            )
 
     def flags(self) -> dict[str, Any]:
         """The options as settings."""

@@ -14,6 +14,7 @@ from handrail_tui.sessions._builder import SessionBuilder
 from handrail_tui.sessions.model import resolve_model
 
 if TYPE_CHECKING:
+    from handrail.agents.agent_session import AgentSession
     from handrail.clock import Clock
     from handrail.events import Event, RunEnded
     from handrail.providers.base import Provider
@@ -35,7 +36,7 @@ class PreparedSession:
     `writer` is None for a session that is not stored.
     """
 
-    session: Session
+    session: Session | AgentSession
     settings: settings.Settings
     begin: Begin | None = None
     past: tuple[Event, ...] = ()
@@ -65,12 +66,18 @@ class PreparedSession:
         command = resume_command(self.session.id, outcome) if self.writer else ""
         return f"resume: {command}" if command else ""
 
-    def provider_named(self, name: str) -> Provider:
-        """Another model in mid-run. A model of the same provider is asked at the same address."""
+    @property
+    def make_provider(self) -> Callable[[str], Provider] | None:
+        """Makes another model in mid-run by its name; None where an agent of others chooses its model itself."""
+        return None if self.session.provider is None else self._provider_named
+
+    def _provider_named(self, name: str) -> Provider:
+        """A model of the same provider is asked at the same address."""
         from handrail.providers import catalog
 
         changes: dict[str, Any] = {"model": name}
-        if name.partition("/")[0] != self.session.provider.model.provider:
+        now = self.session.provider
+        if now is None or name.partition("/")[0] != now.model.provider:
             changes |= {"api": None, "base_url": None}
         resolved = resolve_model(self.settings.model_copy(update=changes))
         return catalog.make_provider(resolved, self.session.clock)
@@ -89,6 +96,8 @@ def prepare(
     from handrail.session.spec import OutputSpec, SessionSpec
     from handrail.session.store import Store
 
+    if options.agent is not None:
+        return _prepare_agent(options, options.agent, task, attended=attended)
     cwd = options.folder
     loaded = settings.load(cwd, flags=options.flags())
     chosen = loaded.settings
@@ -110,7 +119,32 @@ def prepare(
     return PreparedSession(session, chosen, begin_with(session, task) if task else None, writer=writer)
 
 
-def begin_with(session: Session, task: Task) -> Begin:
+def _prepare_agent(options: RunOptions, name: str, task: Task | None, *, attended: bool) -> PreparedSession:
+    """A session in which the agent `name` works."""
+    from handrail.agents.registry import find
+    from handrail.clock import RealClock
+    from handrail.session.spec import SessionSpec
+    from handrail.session.store import Store
+    from handrail_tui.sessions._agents import build_agent
+
+    options.check_agent()
+    cwd = options.folder
+    chosen = settings.load(cwd, flags=options.flags()).settings
+    entry = find(name)
+    said = {"approve": chosen.approve} if chosen.approve is not None else {}
+    writer = new_journal(RealClock(), SessionSpec(cwd=str(cwd), agent=name, settings=said))
+    try:
+        session = build_agent(
+            entry, writer, chosen, cwd, bounds=chosen.bounds, recovery=chosen.recovery, attended=attended
+        )
+    except ValueError as error:
+        writer.close()
+        Store().delete(writer.journal.session)
+        raise ConfigError(str(error)) from error
+    return PreparedSession(session, chosen, begin_with(session, task) if task else None, writer=writer)
+
+
+def begin_with(session: Session | AgentSession, task: Task) -> Begin:
     """Starts a run of `task`."""
     return lambda: session.run(task.prompt, context=task.context)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from handrail_tui.sessions._builder import SessionBuilder
 from handrail_tui.sessions.prepare import Begin, PreparedSession
 
 if TYPE_CHECKING:
+    from handrail.agents.agent_session import AgentSession
     from handrail.clock import Clock
     from handrail.events import RunEnded
     from handrail.session import Session
@@ -122,7 +124,14 @@ def _rebuild(
             f"the folder of session {id} is gone: {short_path(cwd)}. "
             f"If it was moved or renamed: handrail resume {id} --cwd DIR"
         )
+    if spec.command:
+        raise ConfigError(
+            f"session {id} followed a program, which cannot be resumed. Run it again: "
+            f"handrail gateway --exec -- {shlex.join(spec.command)}"
+        )
     loaded = settings.load(cwd, flags=_flags(spec, past, request))
+    if spec.agent is not None:
+        return _rebuild_agent(journal, past, spec.agent, loaded.settings, cwd, request, attended)
     builder = SessionBuilder.load(loaded, cwd, clock)
     writer = JournalWriter(journal, clock)
     try:
@@ -139,6 +148,30 @@ def _rebuild(
     return PreparedSession(session, loaded.settings, past=past.events, writer=writer)
 
 
+def _rebuild_agent(
+    journal: Journal,
+    past: LoadedRun,
+    agent: str,
+    chosen: settings.Settings,
+    cwd: Path,
+    request: ResumeRequest,
+    attended: bool,
+) -> PreparedSession:
+    """The same for a session in which an agent of others works."""
+    from handrail.agents.registry import find
+    from handrail.clock import RealClock
+    from handrail.session.writer import JournalWriter
+    from handrail_tui.sessions._agents import build_agent
+
+    writer = JournalWriter(journal, RealClock())
+    recovery = _recovery(past, chosen, request)
+    session = build_agent(
+        find(agent), writer, chosen, cwd, bounds=Bounds(), recovery=recovery, attended=attended
+    )
+    session.load(past.events, past.in_flight)
+    return PreparedSession(session, chosen, past=past.events, writer=writer)
+
+
 def _flags(spec: SessionSpec, past: LoadedRun, request: ResumeRequest) -> dict[str, Any]:
     """The session's settings, the person's changes during the run, and the flags given now; the later one wins.
 
@@ -147,7 +180,9 @@ def _flags(spec: SessionSpec, past: LoadedRun, request: ResumeRequest) -> dict[s
     flags = dict(spec.settings)
     for name in ("model", "approve"):
         flags[name] = request.flags.get(name) or past.latest(name) or flags.get(name)
-    if _provider(flags["model"]) != _provider(spec.settings.get("model")):
+    if spec.agent is not None:
+        flags.pop("model", None)
+    elif _provider(flags["model"]) != _provider(spec.settings.get("model")):
         flags |= {"api": None, "base_url": None}
     flags |= request.flags
     return {name: value for name, value in flags.items() if value is not None}
@@ -170,7 +205,7 @@ def _recovery(past: LoadedRun, chosen: settings.Settings, request: ResumeRequest
     return policy.model_copy(update=changes)
 
 
-def _change_bounds(session: Session, changes: Mapping[str, BoundChange]) -> None:
+def _change_bounds(session: Session | AgentSession, changes: Mapping[str, BoundChange]) -> None:
     """Raises ConfigError for invalid bounds."""
     if not changes:
         return
@@ -193,7 +228,7 @@ def _is_done(past: LoadedRun) -> bool:
     return past.started is None or (finished is not None and finished.outcome in ("completed", "submitted"))
 
 
-def _start(session: Session, past: LoadedRun, request: ResumeRequest) -> Begin:
+def _start(session: Session | AgentSession, past: LoadedRun, request: ResumeRequest) -> Begin:
     """How to continue. Raises ConfigError when there is nothing to resume."""
     prompt, id = request.prompt, session.id
     if prompt is not None:
