@@ -18,6 +18,7 @@ from handrail.mcp import Servers
 from handrail.messages import Text, ToolCall
 from handrail.server_settings import ServerSettings
 from handrail.tools.base import Form, FormAnswer, ToolContext, ToolResult
+from handrail.tools.kept import memory_with
 
 NASTY = Path(__file__).parent / "nasty_mcp.py"
 
@@ -33,6 +34,10 @@ class Bench:
     asked: list[Form] = field(default_factory=list)
     progress: list[str] = field(default_factory=list)
     resume: Any = None
+    memory: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.memory = {**memory_with(self.folder / "output")}
 
     async def ask(self, form: Form) -> FormAnswer:
         self.asked.append(form)
@@ -45,6 +50,7 @@ class Bench:
         ctx = ToolContext(
             self.folder, RealClock(), "c1", self.progress.append, ask_form=self.ask, resume=self.resume
         )
+        ctx.memory = self.memory  # kept output lives as long as this
         return await found.run(found.parse(ToolCall("c1", found.name, arguments)), ctx)
 
     def seen(self, method: str) -> list[dict[str, Any]]:

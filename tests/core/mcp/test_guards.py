@@ -35,7 +35,7 @@ async def test_a_long_result_is_capped_and_whole_in_a_file_of_the_session(nasty:
     assert len(text) < 32_000
     found = re.search(r"the whole output is in (\S+?):", text)
     assert found is not None
-    assert size_and_mode(bench.folder / "mcp" / Path(found[1]).name) == (4_000_000, 0o600)
+    assert size_and_mode(bench.folder / "output" / Path(found[1]).name) == (4_000_000, 0o600)
 
 
 async def test_a_line_over_8_MiB_is_an_error_and_the_server_is_started_again(nasty: StartBench) -> None:
