@@ -14,10 +14,12 @@ import pytest
 from runs import Spy, call, fails, make, says
 
 from handrail import events as ev
+from handrail.events import FormField
 from handrail.policy import RecoveryPolicy
 from handrail.session import control
 from handrail.session.control import ADDRESS, SOCKET, Control, NotReachable, Refused
 from handrail.session.who import user_of
+from handrail.tools.base import Form, ToolContext, ToolResult
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
 
@@ -342,3 +344,26 @@ async def test_a_run_that_does_not_wait_says_so(folder: Path) -> None:
 
     await play(folder, [QUESTION, says("Done.")], act)
     assert all("not waiting" in words for words in refusals) and len(refusals) == 2
+
+
+async def test_H6_a_form_is_answered_from_elsewhere_and_what_does_not_fit_is_refused(folder: Path) -> None:
+    class Asking(Spy):
+        async def run(self, args: Any, ctx: ToolContext) -> ToolResult:
+            assert ctx.ask_form is not None
+            fields = (FormField("name", required=True), FormField("age", "integer"))
+            answer = await ctx.ask_form(Form("Who?", fields))
+            return ToolResult(f"{answer.action} {dict(answer.values)}")
+
+    told: list[Any] = []
+
+    def act(event: ev.Event) -> None:
+        told.append(control.call(folder, "status")["questions"][0]["fields"])
+        with pytest.raises(Refused, match="age: 'old' does not fit"):
+            control.call(folder, "answer", how="answered", text="name=Ada age=old")
+        control.call(folder, "answer", how="answered", text="name=Ada age=36")
+
+    replies = [says("", call("asking")), says("Done.")]
+    _, _, events = await play(folder, replies, act, tools=[Asking("asking")])
+    [result] = [event for event in events if isinstance(event, ev.ToolFinished)]
+    assert result.text == "accept {'name': 'Ada', 'age': 36}"
+    assert told == [["name: text (required)", "age: a whole number (optional)"]]
