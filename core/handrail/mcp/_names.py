@@ -24,10 +24,3 @@ def tool_name(server: str, tool: str) -> str:
         return whole
     mark = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "surrogatepass")).hexdigest()[:_HASH]
     return f"{cleaned[: MAX_NAME - _HASH - 1]}_{mark}"
-
-
-def server_of(name: str) -> str | None:
-    """The server that a tool's name says, None for other tools."""
-    if not name.startswith(PREFIX):
-        return None
-    return name.removeprefix(PREFIX).partition("__")[0] or None

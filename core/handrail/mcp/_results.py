@@ -8,7 +8,6 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -124,8 +123,3 @@ def _save(data: bytes, kind: str, folder: Path | None) -> str | None:
     except OSError:
         return None
     return str(path)
-
-
-def joined_text(blocks: Iterable[types.ContentBlock]) -> str:
-    """The text of blocks, for messages in which only text counts."""
-    return clean("\n".join(block.text for block in blocks if block.type == "text")).strip()

@@ -7,7 +7,7 @@ off ── switch on ──▶ starting ──▶ ready ──▶ restarting ─
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, TypeVar
@@ -66,7 +66,7 @@ class NotRunning(Exception):
 
 
 class Supervisor:
-    """Keeps one server. `on_change` is told when its state or its tools changed."""
+    """Keeps one server."""
 
     def __init__(
         self,
@@ -77,7 +77,6 @@ class Supervisor:
         clock: Clock,
         folder: Path | None,
         watcher: Watcher,
-        on_change: Callable[[], None],
         inside: Any = None,
     ) -> None:
         self.name, self.inside = name, inside
@@ -94,7 +93,7 @@ class Supervisor:
         self.calls: list[CallInFlight] = []
         self.switched_off = False
         self.auth: Any = None
-        self._watcher, self._on_change = watcher, on_change
+        self._watcher = watcher
         self._connection: Connection | None = None
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
@@ -283,8 +282,6 @@ class Supervisor:
                     self.lists = await connection.lists()
             except Exception as error:
                 self.said(f"[handrail] its lists could not be fetched again: {_words(error)}")
-            else:
-                self._on_change()
 
     def _tell_calls(self, lost: Lost) -> None:
         for call in tuple(self.calls):
@@ -294,7 +291,6 @@ class Supervisor:
         self.state = state
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
-        self._on_change()
 
 
 def _import_sdk() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -48,7 +48,6 @@ class Servers:
         self._sweeping: asyncio.Future[Any] | None = None
         self._ending: set[asyncio.Future[None]] = set()
         self._watcher = Watcher()
-        self._listeners: list[Callable[[], None]] = []
         self._tools: dict[str, ServerTool] = {}
         self._told: dict[str, tuple[tuple[str, ...], str]] = {}
         self._waited = False
@@ -60,15 +59,10 @@ class Servers:
                 clock=self._clock,
                 folder=folder,
                 watcher=self._watcher,
-                on_change=self._changed,
                 inside=(inside or {}).get(name),
             )
             for name in [*settings, *(n for n in inside or {} if n not in settings)]
         }
-
-    def on_change(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever a server's state or tools changed."""
-        self._listeners.append(listener)
 
     def start(self) -> None:
         """Start those that are switched on, in the background. Nothing waits."""
@@ -178,10 +172,6 @@ class Servers:
             tuple(lists.left_out.items()) if lists is not None else (),
             server.log.path,
         )
-
-    def _changed(self) -> None:
-        for listener in self._listeners:
-            listener()
 
 
 async def _settled(server: Supervisor) -> None:
