@@ -1,8 +1,9 @@
 """What «always this session» would allow for a shell command (rule H5).
 
 By default exactly this command. A pattern that lets operands vary is given only to commands of the table below: they
-read, or they test the project, whatever their operands are. Their flags never vary, and a flag that the table does not
-know makes the command exact: it may write a file, run a program or force something.
+read, test the project, or add to its repository, and whatever their operands are, nothing is lost, sent or named to be
+run. Their flags never vary, and a flag that the table does not know makes the command exact: it may write a file, run a
+program or force something.
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ _FLAGS: Final = {
     "cargo test": "--release --lib --bins --all --workspace --all-targets --all-features --no-default-features "
     "-q --quiet -v --verbose --locked --offline --no-run --no-fail-fast",
     "cat": "-n",
+    "git add": "-v",
     "git blame": "-w -s -e -M -C",
+    "git branch": "-a -r -v -vv --all --remotes --list --show-current",
+    "git commit": "-m -a -am -q",
     "git diff": f"{_DIFF} --cached --staged",
+    "git fetch": "-q -v --all",
     "git log": _LOG,
     "git ls-files": "-m -o -c -d -s --modified --others --cached --deleted --stage --exclude-standard",
     "git show": _LOG,
+    "git tag": "-l --list",
     "git status": "-s -b -sb --short --branch --porcelain --ignored --long",
     "go doc": "-all -short -src -u",
     "go vet": "-v",
@@ -52,10 +58,23 @@ _FLAGS: Final = {
 """The commands with operands that may vary, each with the flags that may be approved with it. A flag is here only if it
 neither writes, runs, sends nor forces anything, whatever stands behind it."""
 
-_REFUSED: Final = {"cat": "-A", "grep": "-f other.txt", "ls": "--hyperlink", "rg": "--pre=other.sh"}
+_REFUSED: Final = {
+    "git add": "--force",
+    "git branch": "-D",
+    "git commit": "--amend",
+    "git fetch": "--upload-pack=other.sh",
+    "git tag": "-d",
+    "cat": "-A",
+    "grep": "-f other.txt",
+    "ls": "--hyperlink",
+    "rg": "--pre=other.sh",
+}
 """A flag that a pattern does not cover, as the example; otherwise `--output=other.txt`."""
 
 _OPERAND: Final = re.compile(r"[^\x00-\x1f]+")
+_NAME: Final = re.compile(r"\.|\w[\w.-]*(/\w[\w.-]*)*", re.ASCII)
+_NAMES_ONLY: Final = ("git branch", "git fetch", "git tag")
+"""Commands whose operands must be plain names: an address may name a program (`ext::`), and `+a:b` forces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +101,8 @@ def pattern_of(command: str, inside: Callable[[str], bool]) -> CommandPattern:
     known = [re.compile(flag) for flag in _FLAGS[name].split()]
     if not all(any(each.fullmatch(flag) for each in known) for flag in flags):
         return CommandPattern(f"bash exactly: {command}")
-    if not all(_OPERAND.fullmatch(each) and inside(each) for each in operands):
+    fits = _NAME if name in _NAMES_ONLY else _OPERAND
+    if not all(fits.fullmatch(each) and inside(each) for each in operands):
         return CommandPattern(f"bash exactly: {command}")
     start = " ".join([name, *flags])
     refused = _REFUSED.get(name, "--output=other.txt")

@@ -94,7 +94,7 @@ class Folder:
         """Rename `made` to `name`. Raises FileExistsError when there is something of that name."""
         here = self.handle
         try:
-            os.link(self._at(made), self._at(name), src_dir_fd=here, dst_dir_fd=here, follow_symlinks=False)
+            os.link(self._at(made), self._at(name), src_dir_fd=here, dst_dir_fd=here)
         except (FileExistsError, FileNotFoundError):
             raise
         except OSError:  # a file system without hard links: claim the name, then step in its place

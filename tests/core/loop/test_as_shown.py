@@ -7,9 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from runs import Played, Spy, call, play, says
+from runs import Played, Spy, call, make, play, says
 
 from handrail import events as ev
+from handrail.providers.scripted import ScriptedReply
 from handrail.session import Session
 from handrail.tools import builtin_tools
 
@@ -231,3 +232,28 @@ async def test_L6_at_most_sixteen_calls_run_at_once(work: Path) -> None:
     )
     assert most == 16
     assert played.results(1) == ["ok"] * 100
+
+
+@pytest.mark.parametrize("changed", [True, False])
+async def test_H7_an_approval_from_before_a_restart_holds_only_for_what_was_shown(
+    work: Path, changed: bool
+) -> None:
+    file = work / "a.txt"
+    file.write_text("old\n")
+
+    def session(*replies: ScriptedReply) -> tuple[Session, list[ev.Event]]:
+        made, _, events = make(replies, tools=builtin_tools(), cwd=work, approve="ask", attended=True)
+        return made, events
+
+    first, events = session(says("", call("write", path="a.txt", content="new\n")), says("done"))
+    first.listen(lambda e: isinstance(e, ev.ApprovalRequested) and first.approve(e.id, "once"))
+    await first.run("Go.")
+    end = next(n for n, e in enumerate(events) if isinstance(e, ev.ApprovalAnswered))
+    file.write_text("the person's\n" if changed else "old\n")
+
+    second, later = session(says("done"))
+    second.load(events[: end + 1])
+    second.listen(lambda e: isinstance(e, ev.ApprovalRequested) and second.approve(e.id, "deny"))
+    await second.resume()
+    assert file.read_text() == ("the person's\n" if changed else "new\n")
+    assert any(isinstance(e, ev.ApprovalRequested) for e in later) == changed

@@ -11,6 +11,7 @@ import pytest
 
 from handrail import scenario, trust
 from handrail.providers import catalog
+from handrail.tools import sandbox
 from handrail_tui.main import main
 from handrail_tui.sessions import demo as demos
 from handrail_tui.sessions.options import RunOptions
@@ -210,3 +211,14 @@ def test_a_closed_port_is_a_failure_of_the_provider_not_of_ours(capsys: pytest.C
         assert main(["run", "--base-url", where, "--model", "my/m", "--no-recovery", "go"]) == 5
     out, err = capsys.readouterr()
     assert "Failed: connection or server error" in out and err == ""
+
+
+@pytest.mark.parametrize("problem", [None, "bwrap was not found"])
+def test_doctor_says_whether_there_is_a_sandbox(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], problem: str | None
+) -> None:
+    monkeypatch.setattr(sandbox, "_tried", lambda: ("bwrap" if problem is None else None, problem or ""))
+    main(["doctor"])
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if "sandbox" in line)
+    assert (problem or "available, and off") in row
+    assert "commands may read, change and send whatever you can" in row

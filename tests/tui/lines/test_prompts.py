@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -127,3 +128,11 @@ async def test_what_was_answered_elsewhere_is_not_asked_any_more() -> None:
         await asyncio.sleep(0)
     assert session.told == [("q1", "resolved", "", False)]
     prompter.close()
+
+
+async def test_H5_the_choice_names_a_call_that_the_pattern_covers_and_one_that_it_does_not() -> None:
+    asks = replace(
+        APPROVAL, pattern="bash: git diff *", covers="git diff x", asks_again="git diff --output=x"
+    )
+    _, shown = await asked(Keys("1"), asks)
+    assert "bash: git diff * (for example git diff x, not git diff --output=x)" in shown

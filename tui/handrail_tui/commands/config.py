@@ -20,6 +20,7 @@ _TEMPLATE = """\
 
 # model = "anthropic/claude-sonnet-4-5"      # provider/name; `handrail models` lists what you can use
 # approve = "ask"                            # ask | edits | all
+# sandbox = "off"                            # off | on | network
 # theme = "handrail-dark"                    # `handrail themes` lists them
 
 # [bounds]
