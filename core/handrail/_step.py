@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from inspect import isawaitable
@@ -13,6 +14,7 @@ from typing_extensions import TypeForm
 
 from handrail import events as ev
 from handrail.clock import Clock
+from handrail.errors import described
 from handrail.instructions import prompt
 from handrail.loop.projection import answer_message
 from handrail.mask import key_values
@@ -135,7 +137,7 @@ async def step(
     and waits under the same bounds; a wait for a usage limit may take hours.
     `human`: answers what only a person can do; the tool `ask_human` is offered only with it.
     `system` replaces our system prompt; how to report what only a person can do stays beside it. `cwd` is the folder
-    that tools work in. `on_event` hears every event.
+    that tools work in. `on_event` hears every event; what it raises is logged and changes nothing.
 
     Raises StepFailed (see its `kind`); ValueError, before any request, for bounds that are not positive, two tools of
     one name, a tool named `submit` or `ask_human`, a type that JSON cannot describe; ConfigError for a model that
@@ -174,7 +176,7 @@ async def step(
     session.listen(log)
     caller = _Caller(session, human, approver)
     if on_event is not None:
-        session.listen(on_event)
+        session.listen(_guarded(on_event))
     try:
         finished = await session.run(prompt)
     finally:
@@ -263,8 +265,8 @@ class _Caller:
     async def _answer(self, asked: ev.HumanRequested, human: Human) -> None:
         with self._session.clock.busy():
             words = await _result(lambda: human(asked))
-        if isinstance(words, Exception):
-            self._session.answer(asked.id, "declined", f"{type(words).__name__}: {words}")
+        if isinstance(words, BaseException):
+            self._session.answer(asked.id, "declined", described(words))
         elif words is None:
             self._session.answer(asked.id, "declined")
         else:
@@ -273,8 +275,8 @@ class _Caller:
     async def _decide(self, asked: ev.ApprovalRequested, approver: Approver) -> None:
         with self._session.clock.busy():
             yes = await _result(lambda: approver(asked))
-        if isinstance(yes, Exception):
-            self._session.approve(asked.id, "deny", f"{type(yes).__name__}: {yes}")
+        if isinstance(yes, BaseException):
+            self._session.approve(asked.id, "deny", described(yes))
         else:
             self._session.approve(asked.id, "once" if yes else "deny")
 
@@ -289,8 +291,31 @@ async def _result(call: Callable[[], Any]) -> Any:
     try:
         result = call()
         return await result if isawaitable(result) else result
-    except Exception as error:
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
         return error
+    except BaseException as error:
+        return error
+
+
+def _guarded(listener: ev.Listener) -> ev.Listener:
+    """`listener`, without the power to end the step: what it raises is logged once, and it hears the rest."""
+    told = False
+
+    def guarded(event: ev.Event) -> None:
+        nonlocal told
+        try:
+            listener(event)
+        except BaseException as error:
+            if not told:
+                logging.getLogger("handrail").error(
+                    "on_event raised %s; the step continues", described(error)
+                )
+            told = True
+
+    return guarded
 
 
 def _provider(model: Provider | str, clock: Clock | None) -> tuple[Provider, tuple[str, ...]]:

@@ -22,3 +22,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     if near:
         return f" Did you mean '{near[0]}'?"
     return f" It may be: {', '.join(names)}." if names else ""
+
+
+def described(error: BaseException) -> str:
+    """`ValueError: no such row`. Never raises, whatever the exception's own `__str__` does."""
+    try:
+        words = str(error).strip()
+    except BaseException:
+        words = ""
+    return f"{type(error).__name__}: {words}" if words else type(error).__name__

@@ -100,7 +100,7 @@ def table() -> str:
 
 
 def _named(decision: Decision | None) -> str:
-    return "the loop goes on" if decision is None else f"`{decision.kind}` {decision.reason}"
+    return "the loop continues" if decision is None else f"`{decision.kind}` {decision.reason}"
 
 
 def _pause(decision: Decision | None) -> str:

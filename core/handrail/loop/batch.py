@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from handrail import events as ev
+from handrail.errors import described
 from handrail.loop.calls import BatchResult, PendingCall, ToolSet
 from handrail.loop.context import Interrupts, RunContext
 from handrail.loop.people import HumanAbsent, People
@@ -122,8 +123,8 @@ class ToolBatch:
         except InvalidArguments as error:
             pending.wrong = f"invalid arguments for {pending.call.name}:\n{error}"
             return
-        except Exception as error:
-            pending.wrong = f"invalid arguments for {pending.call.name}: {type(error).__name__}: {error}"
+        except BaseException as error:
+            pending.wrong = f"invalid arguments for {pending.call.name}: {described(error)}"
             return
         pending.tool_context = self._context(pending)
         pending.preview = await self._preview(pending, pending.tool, pending.tool_context)
@@ -135,8 +136,10 @@ class ToolBatch:
             if tool.effect == "edit":
                 return await self._ctx.clock.in_thread(lambda: tool.preview(pending.args, tool_context))
             return tool.preview(pending.args, tool_context)
-        except Exception as error:  # what it would touch is unknown: it asks first in every mode
-            return Preview(tool.name, outside=(f"an unknown place ({type(error).__name__}: {error})",))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # what it would touch is unknown: it asks first in every mode
+            return Preview(tool.name, outside=(f"an unknown place ({described(error)})",))
 
     def _is_submission(self, call: ToolCall) -> bool:
         return self._toolset.submit is not None and call.name == self._toolset.submit.name
@@ -290,8 +293,10 @@ class ToolBatch:
             return
         except ToolError as error:
             result = ToolResult(str(error), is_error=True)
-        except Exception as error:
-            result = ToolResult(f"{tool.name} failed: {type(error).__name__}: {error}", is_error=True)
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # SystemExit too: a tool cannot end the program, or lose a value
+            result = ToolResult(f"{tool.name} failed: {described(error)}", is_error=True)
         if result is None:
             return
         try:
@@ -312,8 +317,12 @@ class ToolBatch:
             tool_context.shown = pending.preview.shows or None
             try:
                 if tool.time_limit is None:
-                    return await tool.run(pending.args, tool_context)
-                return await self._limited(tool, tool.time_limit, pending.args, tool_context)
+                    result = await tool.run(pending.args, tool_context)
+                else:
+                    result = await self._limited(tool, tool.time_limit, pending.args, tool_context)
+                if not isinstance(result, ToolResult):
+                    raise TypeError(f"it returned {type(result).__name__}, not a ToolResult")
+                return result
             except ShownChanged as changed:
                 words = str(changed)
             pending.preview = await self._preview(pending, tool, tool_context)

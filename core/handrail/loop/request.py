@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from handrail import events as ev
+from handrail.errors import described
 from handrail.loop.compaction import estimate
 from handrail.loop.context import Cause, RunContext, Scope
 from handrail.loop.projection import Projection
@@ -104,8 +106,10 @@ async def _read(
                     publish(_delta(part, at, turn))
         finally:
             await _close(stream)
-    except Exception as error:  # a provider should not raise, but whatever it does, the run must continue
-        failure = Failure(f"{type(error).__name__}: {error}", provider.model.provider, "stream")
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # a provider should not raise, but whatever it does, the run must continue
+        failure = Failure(described(error), provider.model.provider, "stream")
         return collected.reply.message("error", failure=failure)
     failure = Failure("the stream ended before the reply was finished", provider.model.provider, "stream")
     return collected.reply.message("error", failure=failure)

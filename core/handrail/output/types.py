@@ -94,7 +94,9 @@ class Output(ABC, Generic[T]):
             return self._check(raw, document, at)
         except InvalidSubmission:
             raise
-        except Exception as error:
+        except (
+            BaseException
+        ) as error:  # nothing here awaits: whatever a validator raises is about the submission
             raise InvalidSubmission(
                 [FieldError(dotted(at), f"Could not be checked: {_message_of(error)}")]
             ) from error
@@ -145,7 +147,7 @@ class _TypeOutput(Output[T]):
         """`value` as pydantic serialises it, by alias. What JSON cannot represent becomes text."""
         try:
             return json.loads(self._adapter.dump_json(value, by_alias=True, warnings=False, fallback=str))
-        except Exception:
+        except BaseException:
             return _text(value) or type(value).__name__
 
 
@@ -294,7 +296,7 @@ def _text(value: object) -> str:
     """`str(value)`, or an empty string if that raises."""
     try:
         return clean(str(value))
-    except Exception:
+    except BaseException:
         return ""
 
 

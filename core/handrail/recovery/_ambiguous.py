@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from handrail.messages import Failure, FailureClass
+from handrail.messages import FAILURE_WORDS, Failure, FailureClass
 from handrail.recovery import _patterns, _vendors
 from handrail.recovery._parse import Evidence
 
@@ -161,7 +161,9 @@ def _numbered(failure: Failure, evidence: Evidence) -> Ruling | None:
         if table is None and not evidence.vendor and len(field.value) == 4:
             table = _vendors.NUMBERED["zai"]
         if table is not None and (class_ := table.get(field.value)) is not None:
-            return Ruling(class_, f"the code {field.value} of {evidence.vendor or 'zai'} is {class_}")
+            return Ruling(
+                class_, f"the code {field.value} of {evidence.vendor or 'zai'}: {FAILURE_WORDS[class_]}"
+            )
     return None
 
 

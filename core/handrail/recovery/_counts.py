@@ -1,6 +1,6 @@
 """Two token counts, the larger beside the smaller limit: in any words, they say that something is too long.
 
-Which of the two is the limit is told by a comparison (`9000 > 8192`), by a word for a limit beside it, or by a name
+Which of the two is the limit follows from a comparison (`9000 > 8192`), by a word for a limit beside it, or by a name
 (`n_ctx`). What is too long is the input, unless the words beside it speak of the output (rules K1, R3).
 """
 

@@ -3,7 +3,7 @@
 Fields beat words, and what the body means beats the status. The ladder, first rung that holds:
 
 1. someone on our side ended it;
-2. sentences and fields that mean one thing here and another there (`special`);
+2. sentences and fields that mean one thing here and another there (`_ambiguous`);
 3. names in fields: codes, types, stop reasons;
 4. names and words in the text, in the order of PRECEDENCE; faults of the wire last;
 5. a header that says whether to ask again, then names that say little;
@@ -38,7 +38,7 @@ def cancelled(failure: Failure, evidence: Evidence) -> Ruling | None:
 
 
 def by_retry_header(failure: Failure, evidence: Evidence) -> Ruling | None:
-    """`x-should-retry`, or a field like it, overrides the status; words have been heard before."""
+    """`x-should-retry`, or a field like it, overrides the status. Words come first."""
     told = evidence.headers.get("x-should-retry", "").strip().lower()
     source = f"header x-should-retry: {told}"
     if told not in ("true", "false"):
@@ -122,7 +122,7 @@ def _by_field_name(failure: Failure, evidence: Evidence) -> Ruling | None:
     for name, written in evidence.codes.items():
         class_ = _vendors.NAMES.get(name)
         if class_ is not None:
-            named.setdefault(class_, f"the field {written} says {class_}")
+            named.setdefault(class_, f"the field {written}: {FAILURE_WORDS[class_]}")
     for field in evidence.fields:
         if field.key == "blockreason" and field.value:
             named.setdefault(
@@ -131,7 +131,7 @@ def _by_field_name(failure: Failure, evidence: Evidence) -> Ruling | None:
         elif field.key in _vendors.FINISH_KEYS:
             class_ = _vendors.FINISH.get(field.value.lower().replace("_", ""))
             if class_ is not None:
-                named.setdefault(class_, f"the field {field.name}: {field.value} says {class_}")
+                named.setdefault(class_, f"the field {field.name}: {field.value}: {FAILURE_WORDS[class_]}")
     if named and (overflow := _overflow_words(evidence)) is not None:
         return overflow
     return _first(named)
@@ -142,7 +142,7 @@ def _by_words(failure: Failure, evidence: Evidence) -> Ruling | None:
     for class_ in _vendors.PRECEDENCE:
         token = next((t for name, t in evidence.tokens.items() if _vendors.NAMES.get(name) == class_), None)
         if token is not None:
-            return Ruling(class_, f"the text names {token}, which is {class_}")
+            return Ruling(class_, f"the text names {token}: {FAILURE_WORDS[class_]}")
         finding = _words_of(class_, evidence)
         if finding is not None:
             return finding
@@ -209,7 +209,7 @@ def _by_weak_name(failure: Failure, evidence: Evidence) -> Ruling | None:
     for name, written in (*evidence.codes.items(), *evidence.tokens.items()):
         class_ = _vendors.WEAK.get(name)
         if class_ is not None and not (name in _vendors.OF_THE_WAY and evidence.status in _REFUSED):
-            named.setdefault(class_, f"no words tell, and {written} says {class_}")
+            named.setdefault(class_, f"the words do not tell, but {written} does: {FAILURE_WORDS[class_]}")
     return _first(named, telling=False)
 
 
@@ -218,7 +218,7 @@ def _by_status(failure: Failure, evidence: Evidence) -> Ruling | None:
     if status is None or status < 300:
         return None
     class_ = _of_status(status)
-    return Ruling(class_, f"nothing but the status tells: {status} is {class_}", telling=False)
+    return Ruling(class_, f"only the status tells, {status}: {FAILURE_WORDS[class_]}", telling=False)
 
 
 def _of_status(status: int) -> FailureClass:
@@ -238,7 +238,7 @@ def _of_status(status: int) -> FailureClass:
 def _by_vague_words(failure: Failure, evidence: Evidence) -> Ruling | None:
     for class_, pattern in _patterns.VAGUE.items():
         if (found := pattern.search(evidence.words)) is not None:
-            return Ruling(class_, f"no status, and {_said(found.group(), class_)}")
+            return Ruling(class_, f"there is no status, but {_said(found.group(), FAILURE_WORDS[class_])}")
     return None
 
 

@@ -173,7 +173,7 @@ def _truncated(case: _Case) -> Decision | None:
         else "the output cap cut the reply"
     )
     if not case.on:
-        # An ordinary tool turn (rule L4): the calls were not executed and the model is told so.
+        # An ordinary tool turn (rule L4): the calls were not executed, and their results say so.
         return (
             None if facts.calls and facts.stop_reason == "length" else _finish(case, "output_truncated", why)
         )

@@ -65,6 +65,9 @@ _GAP: Final = re.compile(
     re.IGNORECASE,
 )
 _ZONE_FIRST: Final = re.compile(r"[(（]?(?:(?:UTC|GMT)(?:[+-]\d{1,2}(?::\d{2})?)?\b|[A-Z][a-z]+/[A-Z])")
+_MAIL_DATE: Final = re.compile(
+    r"(?:[A-Za-z]{3,9},?\s)?\d{1,2}[\s-][A-Za-z]{3}[\s-]\d{2,4}\s\d{1,2}:\d{2}(?::\d{2})?(?:\s(?:[A-Z]{1,4}|[+-]\d{4}))?"
+)
 _UNREAD: Final = re.compile(
     r"[\s,]{0,3}(?:on\s(?:the\s)?(?:\d|[0-9]{1,2}/)|(?:on\s)?(?:the\s)?(?:next|following)\s(?:week|month|year|day|mon|tue|wed"
     r"|thu|fri|sat|sun)|(?:in|after)\s(?:\d|an?\s|one|two|three|four|five)[\w\s]{0,12}(?:day|week|month|hour))",
@@ -125,6 +128,8 @@ def parse_stamp(text: str, *, now: float) -> tuple[float, Precision] | None:
             else "rounded"
         )
     except ValueError:
+        if _MAIL_DATE.fullmatch(text) is None:
+            return None  # `Jul 25, 2026 1:30 PM`: the parser for mail would overlook the PM
         try:
             moment = parsedate_to_datetime(text)
         except (ValueError, TypeError, IndexError, OverflowError):

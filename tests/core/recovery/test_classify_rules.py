@@ -17,7 +17,7 @@ from handrail.messages import Failure, FailureClass, Phase
 from handrail.recovery.classify import Classification, classify
 
 NOW = datetime(2026, 7, 14, 10, tzinfo=UTC).timestamp()
-CORPUS = Path(__file__).parents[3] / "../shared/corpus/provider_errors.jsonl"
+CORPUS = Path(__file__).parents[3] / "../shared/corpus"
 
 
 def look(
@@ -206,9 +206,10 @@ def test_R15_advice_fits_the_case() -> None:
 
 
 @pytest.mark.skipif(not CORPUS.exists(), reason="the corpus of failures from the field is not here")
-def test_K4_the_corpus_of_the_field_is_classified_without_a_mistake() -> None:
+@pytest.mark.parametrize("name", ["provider_errors.jsonl", "provider_errors_field.jsonl"])
+def test_K4_the_corpus_of_the_field_is_classified_without_a_mistake(name: str) -> None:
     wrong = []
-    for line in CORPUS.read_text("utf-8").splitlines():
+    for line in (CORPUS / name).read_text("utf-8").splitlines():
         row = json.loads(line)
         failure = Failure(row["text"], row["provider"], row["phase"], row["status"], row["headers"])
         now = datetime.fromisoformat(row["now"]).timestamp()

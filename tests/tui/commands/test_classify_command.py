@@ -180,3 +180,37 @@ def test_K5_the_corpus_through_the_command() -> None:
             assert answer["wait_s"] is None
         else:
             assert answer["wait_s"] == pytest.approx(expected["wait_s"], abs=expected["tolerance_s"])
+
+
+@pytest.mark.parametrize(
+    ("args", "stdin", "told"),
+    [
+        ((), "", "Nothing came in. Pipe in the failure's text, or give --status or --header."),
+        ((), " \n", "Nothing came in."),
+        (("--json",), "", "No rows came in. Each line of stdin is a JSON object with at least `text`."),
+        (("--json",), "\n\n", "No rows came in."),
+    ],
+)
+def test_K5_nothing_to_classify_is_said(args: tuple[str, ...], stdin: str, told: str) -> None:
+    result = run(*args, stdin=stdin)
+    assert result.exit_code == 2
+    assert told in " ".join(result.stderr.replace("│", " ").split())
+
+
+def test_K5_an_empty_body_with_a_status_is_a_failure() -> None:
+    assert said("--status", "503", stdin="")["class"] == "transient"
+
+
+@pytest.mark.skipif(not CORPUS.parent.exists(), reason="the corpus of the field is not there")
+@pytest.mark.parametrize("name", ["provider_errors.jsonl", "provider_errors_field.jsonl"])
+def test_K5_every_row_of_the_field_is_explained_in_plain_words(name: str) -> None:
+    from handrail.messages import FAILURE_WORDS
+    from handrail.recovery.classify import classify as explain
+    from handrail_tui.commands._failure_row import read_row
+
+    for line in (CORPUS.parent / name).read_text("utf-8").splitlines():
+        row = read_row(line)
+        found = explain(row.failure(), now=row.now or 0.0, local_zone=row.zone)
+        assert len(found.why.split()) >= 3, (row.id, found.why)
+        jargon = {word for word in FAILURE_WORDS if "_" in word and word not in row.text}
+        assert not any(word in found.why for word in jargon), (row.id, found.why)

@@ -85,9 +85,10 @@ def classify(
 ) -> None:
     """Classify a failure: its class, why, when to retry, and what recovery would do.
 
-    Without TEXT the failure is read from stdin. With --json stdin holds rows: text, and if known id, provider, phase,
-    status, headers, now, local_zone. The answer to each is {"id", "class", "wait_s"}; wait_s has no margin added and is
-    null when the provider gives no time. Invalid rows are reported on stderr, and the exit code is 2.
+    Without TEXT the failure is read from stdin. With --json and without TEXT, stdin holds rows: text, and if known id,
+    provider, phase, status, headers, now, local_zone. The answer to each is {"id", "class", "wait_s"}; wait_s has no
+    margin added and is null when the provider gives no time. Invalid rows are reported on stderr, and the exit code
+    is 2.
 
     \b
     handrail classify "You have hit your usage limit. Try again in ~42 min."
@@ -106,6 +107,10 @@ def classify(
         if sys.stdin.isatty():
             raise click.UsageError('Give the failure: handrail classify "TEXT", or pipe it in.')
         text = sys.stdin.buffer.read().decode(errors="replace").strip()
+        if not text and status is None and not headers:
+            raise click.UsageError(
+                "Nothing came in. Pipe in the failure's text, or give --status or --header."
+            )
     failure = Failure(clean(text), provider=provider, phase=phase, status=status, headers=dict(headers))
     verdict = verdict_of(failure, now=moment, local_zone=zone)
     if as_json:
@@ -178,10 +183,11 @@ def _answer_rows(stream: BinaryIO, now: float, zone: tzinfo | None) -> int:
     """Answer each row of `stream`, and report invalid ones on stderr. Returns how many were invalid."""
     from handrail_tui.view.text import one_line
 
-    bad = 0
+    bad = rows = 0
     for number, line in enumerate(stream, 1):
         if not line.strip():
             continue
+        rows += 1
         try:
             answer = _answer_row(line.decode(errors="replace"), now, zone)
         except ValueError as wrong:
@@ -189,6 +195,8 @@ def _answer_rows(stream: BinaryIO, now: float, zone: tzinfo | None) -> int:
             click.echo(f"handrail classify: line {number}: {one_line(str(wrong), 300)}", err=True)
         else:
             click.echo(answer)
+    if not rows:
+        raise click.UsageError("No rows came in. Each line of stdin is a JSON object with at least `text`.")
     return bad
 
 
