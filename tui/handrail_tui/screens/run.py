@@ -31,6 +31,7 @@ from handrail_tui.widgets.cards.base import Card
 from handrail_tui.widgets.cards.guard import InputGuard
 from handrail_tui.widgets.cards.host import CardHost
 from handrail_tui.widgets.composer import Composer
+from handrail_tui.widgets.drawn import Drawn
 from handrail_tui.widgets.footer import FooterKey, RunFooter, shown_key
 from handrail_tui.widgets.header import RunHeader
 from handrail_tui.widgets.reply import warm_up
@@ -90,6 +91,7 @@ class RunScreen(Screen[None]):
         self._throttle: Throttle | None = None
         self._attention: Attention | None = None
         self._unlisten: Callable[[], None] = lambda: None
+        self._enabled: tuple[bool, ...] | None = None
 
     def compose(self) -> ComposeResult:
         clock, view = self.session.clock, self.view
@@ -191,13 +193,13 @@ class RunScreen(Screen[None]):
         self.refresh_around()
 
     def refresh_around(self) -> None:
-        """Draw again what stands around the transcript."""
-        for widget in (RunHeader, StatusColumn, StatusLine, RunFooter):
-            self.query_one(widget).refresh()
+        """Draw again what stands around the transcript, as far as it has changed."""
+        for widget in self.query(Drawn):
+            widget.look_again()
 
     def tick(self) -> None:
-        """What changes with time alone: durations, a stall."""
-        if not self.is_attached:
+        """What changes with time alone: durations, a stall. Nothing does once the run is over."""
+        if not self.is_attached or (self.view.over and not self._touched):
             return
         attempt = self.view.turns.attempt
         if attempt is not None and self.view.turns.current is not None:
@@ -213,7 +215,10 @@ class RunScreen(Screen[None]):
         if self._attention is not None:
             self._attention.show(self.controller.needs())
         self.composer.mode = self.controller.composer_mode
-        self.refresh_bindings()
+        enabled = tuple(self.controller.enabled(name) for name in ("stop", "sessions"))
+        if enabled != self._enabled:
+            self._enabled = enabled
+            self.refresh_bindings()
 
     def footer_keys(self) -> list[FooterKey]:
         """The keys that the footer shows, in the order of the registry."""
@@ -326,7 +331,8 @@ class RunScreen(Screen[None]):
             column.stopping = self.controller.stopping
         for line in self.query(StatusLine):
             line.stopping = self.controller.stopping
-        self.tick()
+        self.show_cards()
+        self.paint()
 
     def close_card(self) -> None:
         self.query_one(CardHost).dismiss_card()

@@ -113,6 +113,11 @@ class ViewState:
             return "tools"
         return "streaming" if attempt and attempt.streaming and attempt.blocks else "asking"
 
+    @property
+    def over(self) -> bool:
+        """Whether no run is under way, so that nothing changes with time alone."""
+        return self.phase in ("finished", "interrupted", "idle")
+
     def stalled(self, now: float) -> float | None:
         """Seconds since the last data of an open stream when that is too long, else None."""
         if self.last_data_at is None or self.phase not in ("asking", "streaming", "compacting"):

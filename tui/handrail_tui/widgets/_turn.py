@@ -34,10 +34,12 @@ class TurnRows:
         self.turn = turn
         self._blocks: dict[tuple[ReplyBlock, str], ReplyRows] = {}
         self._next: dict[tuple[ReplyBlock, str], ReplyRows] = {}
+        self._asked: list[ReplyRows] = []  # what the last rows were made of
 
     def rows(self, look: Look, *, current: bool) -> list[Row]:
         """All rows. `current`: nothing stands behind this turn yet."""
         attempt = self.turn.current
+        self._asked.clear()
         old = [row for before in self.turn.attempts[:-1] for row in self._old_rows(before, look)]
         heading = rows_of(_heading(attempt), look.width, hang=INDENT)
         groups: list[list[Row]] = []
@@ -83,8 +85,11 @@ class TurnRows:
 
     @property
     def behind(self) -> bool:
-        """Whether some of its rows are still to be made."""
-        return any(made.behind for made in self._blocks.values()) or bool(self._next)
+        """Whether some of the rows that were asked for last are still to be made.
+
+        Blocks that are folded, or drawn in another style by now, do not count: nobody would ever make them.
+        """
+        return any(made.behind for made in self._asked)
 
     def _made(self, block: ReplyBlock, look: Look, indent: str, style: str) -> list[Row]:
         """The rows of a block. For another width they are made aside, and taken when they are whole."""
@@ -97,8 +102,10 @@ class TurnRows:
             if fresh is None or fresh.width != look.width:
                 fresh = self._next[key] = ReplyRows(block, look.width, indent, style)
             fresh.update(look.until)
+            self._asked.append(fresh)
             if not fresh.behind:
                 made = self._blocks[key] = self._next.pop(key)
+        self._asked.append(made)
         return made.update(look.until)
 
     def _old_rows(self, attempt: AttemptItem, look: Look) -> list[Row]:

@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 from handrail_tui.view.state import ViewState
+from handrail_tui.widgets.drawn import Drawn
 from handrail_tui.widgets.transcript_rows import styled
 
 KEY_NAMES: Final = {
@@ -31,7 +32,7 @@ class FooterKey(NamedTuple):
     needed: bool = False
 
 
-class RunFooter(Widget):
+class RunFooter(Drawn):
     """Keys of the bindings in force that say `show`, as many as fit; the needed ones before the others."""
 
     DEFAULT_CSS = "RunFooter { height: 1; width: 1fr; background: $background; padding: 0 2; }"
@@ -42,7 +43,7 @@ class RunFooter(Widget):
         super().__init__(id=id)
         self.view, self._keys = view, keys
 
-    def render(self) -> Content:
+    def draw(self) -> Content:
         width = self.content_size.width
         context = self.view.meters.context
         name = "context" if width >= 90 else "ctx"

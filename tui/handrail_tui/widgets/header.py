@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from textual.content import Content
-from textual.widget import Widget
 
 from handrail_tui.view.state import ViewState
 from handrail_tui.view.text import cut
+from handrail_tui.widgets.drawn import Drawn
 from handrail_tui.widgets.transcript_rows import styled
 
 
-class RunHeader(Widget):
+class RunHeader(Drawn):
     """Drawn from the state. What does not fit goes from the right: the folder, the provider, the model."""
 
     DEFAULT_CSS = "RunHeader { height: 1; width: 1fr; background: $panel; color: $foreground; padding: 0 2; }"
@@ -24,7 +24,7 @@ class RunHeader(Widget):
         self.column = 0
         """Cells of the status column, so that the model stands above it; 0 when there is none."""
 
-    def render(self) -> Content:
+    def draw(self) -> Content:
         width, header = self.content_size.width, self.view.header
         model, folder = header.model, _folder(header.cwd, self._home)
         name = styled(("handrail", "bold $accent"))

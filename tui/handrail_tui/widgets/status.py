@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from textual.content import Content
-from textual.widget import Widget
 
 from handrail.clock import Clock
 from handrail_tui.view.state import Phase, ViewState
 from handrail_tui.view.text import about, count, countdown, money
 from handrail_tui.widgets._queue import queue_lines, queue_words
 from handrail_tui.widgets.decisions import decision_lines
+from handrail_tui.widgets.drawn import Drawn
 from handrail_tui.widgets.transcript_rows import bar, beside, styled
 
 _WORDS: Final[dict[Phase, tuple[str, str]]] = {
@@ -51,8 +51,8 @@ def status_word(view: ViewState, now: float, stopping: bool) -> tuple[str, str]:
     return _WORDS[view.phase]
 
 
-class _StatusWidget(Widget):
-    """Draws itself from the state and the clock; `refresh` is all that a change asks for."""
+class _StatusWidget(Drawn):
+    """Draws itself from the state and the clock."""
 
     def __init__(self, view: ViewState, clock: Clock, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -65,7 +65,7 @@ class StatusColumn(_StatusWidget):
 
     DEFAULT_CSS = Path(__file__).with_suffix(".tcss").read_text(encoding="utf-8")
 
-    def render(self) -> Content:
+    def draw(self) -> Content:
         width, height = self.content_size
         now, view = self.clock.now(), self.view
         word, style = status_word(view, now, self.stopping)
@@ -115,7 +115,7 @@ class StatusLine(_StatusWidget):
 
     DEFAULT_CSS = "StatusLine { height: 1; width: 1fr; background: $panel; padding: 0 2; }"
 
-    def render(self) -> Content:
+    def draw(self) -> Content:
         now, view, m = self.clock.now(), self.view, self.view.meters
         word, style = status_word(view, now, self.stopping)
         turn = f"turn {m.turn}/{m.max_turns}" if m.max_turns else f"turn {m.turn}"

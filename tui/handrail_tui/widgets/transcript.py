@@ -155,6 +155,8 @@ class Transcript(ScrollView, can_focus=True):
         """
         if not self.size:
             return
+        if len(self._tops) == len(self._sections) and not any(s.stale for s in self._sections) and not whole:
+            return  # nothing to make, nothing to place
         anchor = self._anchor()
         until = math.inf if whole else time.perf_counter() + _SLICE_S
         look = Look(self._width(), self._now, until, self.thinking, self.has_output, self._toggled)

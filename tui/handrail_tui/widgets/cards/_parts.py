@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from textual import events
-from textual.app import RenderResult
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail_tui.view.text import clean_for_terminal
 from handrail_tui.widgets._key_order import obey
 from handrail_tui.widgets.bindings import bindings
+from handrail_tui.widgets.drawn import Drawn
 from handrail_tui.widgets.transcript_rows import bar
 
 
@@ -22,8 +21,8 @@ def styled(text: str, style: str = "") -> Content:
     return Content.styled(text, style) if style else Content(text)
 
 
-class Countdown(Widget):
-    """One line: words, a bar in the room that is left, words. `refresh` draws it anew from the clock."""
+class Countdown(Drawn):
+    """One line: words, a bar in the room that is left, words. `look_again` draws it anew from the clock."""
 
     MIN_BAR, MAX_BAR = 8, 44
 
@@ -32,7 +31,7 @@ class Countdown(Widget):
         super().__init__(classes="card--countdown")
         self._style, self._parts = style, parts
 
-    def render(self) -> RenderResult:
+    def draw(self) -> Content:
         before, share, behind = self._parts()
         room = self.size.width - before.cell_length - behind.cell_length - 6
         if share is not None and room >= self.MIN_BAR:

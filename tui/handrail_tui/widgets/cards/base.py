@@ -131,12 +131,14 @@ class Card(Vertical, can_focus=True):
             head, keys = self.query_one(".card--head", Static), self.query_one(".card--keys", Static)
         except NoMatches:
             return  # the timer may fire while the card is being taken away
-        head.update(self.head(), layout=False)
+        words = self.head()
+        if not (isinstance(head.content, Content) and words.is_same(head.content)):
+            head.update(words, layout=False)
         row = _lines(self.keys(), 1_000 if self._one_line else self.content_size.width)
-        if row != keys.content:
+        if not (isinstance(keys.content, Content) and row.is_same(keys.content)):
             keys.update(row)
         for countdown in self.query(Countdown):
-            countdown.refresh()
+            countdown.look_again()
 
     def title(self, words: str, detail: str = "") -> Content:
         """A head in the card's own colour, with a quiet detail, and how many more wait."""
