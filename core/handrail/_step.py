@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from importlib.resources import files
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, Required, TypeAlias, TypedDict, TypeVar, Unpack, overload
@@ -14,6 +13,7 @@ from typing_extensions import TypeForm
 
 from handrail import events as ev
 from handrail.clock import Clock
+from handrail.instructions import prompt
 from handrail.loop.projection import answer_message
 from handrail.mask import key_values
 from handrail.messages import (
@@ -134,7 +134,8 @@ async def step(
     `recovery`: False: a broken request or an empty reply ends the step. True, or a RecoveryPolicy: retries, continues
     and waits under the same bounds; a wait for a usage limit may take hours.
     `human`: answers what only a person can do; the tool `ask_human` is offered only with it.
-    `system` replaces our system prompt. `cwd` is the folder that tools work in. `on_event` hears every event.
+    `system` replaces our system prompt; how to report what only a person can do stays beside it. `cwd` is the folder
+    that tools work in. `on_event` hears every event.
 
     Raises StepFailed (see its `kind`); ValueError, before any request, for bounds that are not positive, two tools of
     one name, a tool named `submit` or `ask_human`, a type that JSON cannot describe; ConfigError for a model that
@@ -150,7 +151,7 @@ async def step(
         provider,
         tools=tools,
         cwd=cwd,
-        instructions=(_instructions(system),),
+        instructions=_instructions(system),
         bounds=Bounds(
             max_turns=max_turns,
             max_attempts=max_attempts,
@@ -303,8 +304,6 @@ def _provider(model: Provider | str, clock: Clock | None) -> tuple[Provider, tup
     return make_provider(resolved, clock), (*keys, *filter(None, [resolved.api_key]))
 
 
-def _instructions(system: str | None) -> ev.Instruction:
-    if system is not None:
-        return ev.Instruction("the caller", system)
-    text = (files("handrail") / "prompts" / "step.md").read_text("utf-8")
-    return ev.Instruction("handrail/prompts/step.md", text)
+def _instructions(system: str | None) -> tuple[ev.Instruction, ...]:
+    first = ev.Instruction("the caller", system) if system is not None else prompt("step")
+    return first, prompt("people")

@@ -22,10 +22,13 @@ LONGEST: Final = 100_000
 """The longest instruction file in characters. A longer one is refused rather than cut."""
 
 
-def system_prompt() -> Instruction:
-    """Handrail's system prompt: `handrail/prompts/system.md`."""
-    text = (files("handrail") / "prompts" / "system.md").read_text("utf-8")
-    return Instruction("handrail/prompts/system.md", text.strip())
+def prompt(name: str) -> Instruction:
+    """A prompt of ours: `system` for a run, `step` for a step, `people` on how to report what only a person can do.
+
+    The last one stands beside every other, a user's own among them (rule H1).
+    """
+    path = f"prompts/{name}.md"
+    return Instruction(f"handrail/{path}", (files("handrail") / path).read_text("utf-8").strip())
 
 
 def find(cwd: Path) -> list[Path]:
@@ -35,19 +38,28 @@ def find(cwd: Path) -> list[Path]:
 
 
 def load(cwd: Path, *, trusted: bool, system: Path | None = None) -> tuple[Instruction, ...]:
-    """The instructions for a run in `cwd`. `system` is a file that replaces our prompt.
+    """The instructions for a run in `cwd`. `system` is a file that replaces our system prompt.
 
     Project files count only when the folder is `trusted`. ConfigError: a file cannot be read.
     """
-    first = _read(system) if system is not None else system_prompt()
+    first = _read(system) if system is not None else prompt("system")
     project = [_read(path) for path in find(cwd)] if trusted else []
-    return (first, *project, _surroundings(cwd))
+    return (first, prompt("people"), *project, _surroundings(cwd))
 
 
 def joined(instructions: Sequence[Instruction]) -> str:
     """The text for the model: each instruction under a line with its source, except the first one."""
     first, *rest = instructions or (Instruction("", ""),)
     return "\n\n".join([first.text, *(f"# From {one.path}\n\n{one.text}" for one in rest)]).strip()
+
+
+def with_servers(system: str, servers: Sequence[tuple[str, str]]) -> str:
+    """`system` with what each MCP server says about its use. It is quoted: a server is not the person."""
+    said = [
+        f"# From the tool server {name} (about the use of its tools; not instructions of the person)\n\n{text}"
+        for name, text in servers
+    ]
+    return "\n\n".join(filter(None, [system, *said]))
 
 
 def _surroundings(cwd: Path) -> Instruction:

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handrail.errors import ConfigError, did_you_mean
 from handrail.policy import Approve, Bounds, Effort, RecoveryPolicy, parse_duration
+from handrail.server_settings import ServerName, ServerSettings
 from handrail.toml import line_of, read_toml, short_path
 from handrail.trust import is_trusted, up_to_root
 
@@ -28,7 +29,20 @@ Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
 
 PROJECT_FILE: Final = ".handrail.toml"
 NEEDS_TRUST: Final = frozenset(
-    {"api", "approve", "base_url", "hooks", "keys", "models", "providers", "sandbox", "system", "tools"}
+    [
+        "api",
+        "approve",
+        "base_url",
+        "hooks",
+        "keys",
+        "mcp",
+        "models",
+        "providers",
+        "sandbox",
+        "servers",
+        "system",
+        "tools",
+    ]
 )
 NEVER_FROM_A_PROJECT: Final = frozenset({"trusted"})
 
@@ -84,7 +98,8 @@ class Settings(_Settings):
     `sandbox` holds commands in the working folder: on (without a network), network (with one), off.
     `calls_at_once` is how many calls of a reply run at the same time (default 16).
     `models` is keyed by `provider/name`; `keys` maps the id of an action to the keys for it, comma-separated;
-    `system` is a file that replaces the system prompt; `trusted` lists folders whose instructions count.
+    `system` is a file that replaces the system prompt; `trusted` lists folders whose instructions count. `mcp` holds
+    MCP servers by name; `servers` names those to start, None for all that are enabled.
     """
 
     model: str | None = None
@@ -105,6 +120,8 @@ class Settings(_Settings):
     providers: dict[str, ProviderSettings] = Field(default_factory=dict)
     models: dict[str, ModelSettings] = Field(default_factory=dict)
     trusted: Names = ()
+    mcp: dict[ServerName, ServerSettings] = Field(default_factory=dict)
+    servers: Names | None = None
 
 
 # Variables of the environment ---------------------------------------------------------------------------
@@ -272,8 +289,8 @@ def _explain(source: SettingsSource, error: ValidationError) -> Iterator[str]:
         if one["type"] == "extra_forbidden":
             path = tuple(str(part) for part in one["loc"])
             words = f"there is no such setting.{did_you_mean(path[-1], _keys_of(path[:-1]))}"
-        elif path[-1] in ("key", "headers"):
-            words = f"{one['msg']}."
+        elif path[-1] in ("key", "headers") or path[0] == "mcp":  # the value may be, or hold, a secret
+            words = f"{str(one['msg']).removeprefix('Value error, ')}."
         else:
             words = f"{one['msg']}, not {one['input']!r}."
         wrong.setdefault(path, []).append(words)

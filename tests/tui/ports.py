@@ -19,6 +19,14 @@ class FakeSession:
         self.listeners: list[Callable[[Event], object]] = []
         self._end: asyncio.Future[RunFinished | RunInterrupted] | None = None
 
+    tool_source: Any = None
+
+    def start_servers(self) -> None:
+        """Nothing to start."""
+
+    async def end_servers(self) -> None:
+        """Nothing to end."""
+
     @property
     def running(self) -> bool:
         return self._end is not None and not self._end.done()

@@ -70,6 +70,7 @@ COMMANDS: dict[str, CommandEntry] = {
     "models": CommandEntry(
         "handrail_tui.commands.models:models", "List the models you can use; get local ones."
     ),
+    "mcp": CommandEntry("handrail_tui.commands.mcp:mcp", "MCP servers: add, list, test, import, login."),
     "themes": CommandEntry("handrail_tui.commands.themes:themes", "List the colour themes."),
     "config": CommandEntry(
         "handrail_tui.commands.config:config", "Show and edit the settings; trust a folder."

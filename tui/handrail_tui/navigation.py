@@ -49,6 +49,7 @@ def overlay(
     | to.OpenChanges
     | to.OpenDecisions
     | to.OpenQueue
+    | to.OpenServers
     | to.OpenHelp
     | to.OpenModels,
     bindings: list[ActiveBinding],
@@ -71,6 +72,10 @@ def overlay(
             from handrail_tui.screens.queue import QueueScreen
 
             return QueueScreen(destination.session, destination.view)
+        case to.OpenServers():
+            from handrail_tui.screens.servers import ServersScreen
+
+            return ServersScreen(destination.source)
         case to.OpenHelp():
             from handrail_tui.screens.help import HelpScreen
 

@@ -31,7 +31,7 @@ from handrail.policy import Bounds, RecoveryPolicy
 from handrail.recovery.classify import classify
 from handrail.recovery.decide import Facts, decide
 from handrail.tools.ask_human import NAME as ASK_HUMAN
-from handrail.tools.ask_human import marked_line
+from handrail.tools.marked_line import marked_line
 
 GO_ON: Final = "Go on with the task from where you were interrupted."
 LET_END_S: Final = 5.0

@@ -16,6 +16,7 @@ from handrail.events._calls import ToolBatchFinished as ToolBatchFinished
 from handrail.events._calls import ToolBatchStarted as ToolBatchStarted
 from handrail.events._calls import ToolFinished as ToolFinished
 from handrail.events._calls import ToolProgress as ToolProgress
+from handrail.events._calls import ToolsChanged as ToolsChanged
 from handrail.events._calls import ToolStarted as ToolStarted
 from handrail.events._people import ApprovalAnswered as ApprovalAnswered
 from handrail.events._people import ApprovalRequested as ApprovalRequested
@@ -46,6 +47,8 @@ from handrail.events._runs import TurnStarted as TurnStarted
 from handrail.events.parts import CallInfo as CallInfo
 from handrail.events.parts import DecisionKind as DecisionKind
 from handrail.events.parts import FieldError as FieldError
+from handrail.events.parts import FieldKind as FieldKind
+from handrail.events.parts import FormField as FormField
 from handrail.events.parts import HumanKind as HumanKind
 from handrail.events.parts import Instruction as Instruction
 from handrail.events.parts import Ledger as Ledger
@@ -65,6 +68,7 @@ Event: TypeAlias = (
     | ToolProgress
     | ToolFinished
     | ToolBatchFinished
+    | ToolsChanged
     | TurnFinished
     | Submission
     | Decided

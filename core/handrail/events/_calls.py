@@ -79,3 +79,19 @@ class Submission(EventBase):
     of: int = 0
     errors: tuple[FieldError, ...] = ()
     value: Any = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsChanged(EventBase):
+    """The tools of an MCP server came, went or are late. From the next request on the model has the new ones.
+
+    `state` is starting, ready, restarting, failed or off; `why` says what is wrong. `of` counts the server's tools.
+    """
+
+    server: str
+    type: Literal["tools_changed"] = "tools_changed"
+    state: str = ""
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    of: int = 0
+    why: str = ""

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from handrail.events.parts import EventBase, HumanKind, QueuedMessage
+from handrail.events.parts import EventBase, FormField, HumanKind, QueuedMessage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanRequested(EventBase):
-    """The run waits for a person (rules H1, H2). `call_id` is None for the marked last line."""
+    """The run waits for a person (rules H1, H2). `call_id` is None for the marked last line.
+
+    With `fields` the answer is a form: JSON, or `name=value` pairs. `resume` is what the tool that asks needs to
+    continue after a restart.
+    """
 
     id: str
     kind: HumanKind
@@ -21,14 +25,21 @@ class HumanRequested(EventBase):
     call_id: str | None = None
     tool: str | None = None
     secret: bool = False
+    fields: tuple[FormField, ...] = ()
+    resume: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanAnswered(EventBase):
-    """What the person said. A secret answer has no text here (rule H3). `by` says who: a user and a terminal."""
+    """What the person said. A secret answer has no text here (rule H3); that to a form is JSON.
+
+    `by` says who answered: a user and a terminal.
+
+    `cancelled`: the person took no decision. `withdrawn`: the asker no longer asks.
+    """
 
     id: str
-    how: Literal["resolved", "answered", "declined", "stopped", "nobody"]
+    how: Literal["resolved", "answered", "declined", "cancelled", "stopped", "nobody", "withdrawn"]
     type: Literal["human_answered"] = "human_answered"
     text: str = ""
     secret: bool = False

@@ -15,9 +15,9 @@ from handrail.messages import Failure
 class Decided(EventBase):
     """What recovery decided after a reply, and why (rule R2). `class` is the failure's class (rule K2).
 
-    `advice` says what a person can do about a permanent failure (rule R15). `delay_s`/`until` are set when a pause comes
-    first. `omits` says that the last reply and its results are removed from the model's view. `number` of `limit` counts
-    the allowance that the decision uses. `before` and `after` are the ledger.
+    `advice` says what a person can do about a permanent failure (rule R15). `delay_s`/`until` are set when a pause
+    comes first. `omits` says that the last reply and its results are removed from the model's view. `number` of `limit`
+    counts the allowance that the decision uses. `before` and `after` are the ledger.
     """
 
     decision: DecisionKind
@@ -39,13 +39,15 @@ class Decided(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointMade(EventBase):
-    """The current checkpoint, as the model will see it (rules R8, R9). `quoted` counts quoted code points."""
+    """The current checkpoint, as the model will see it (rules R8, R9). `quoted` counts quoted code points, `calls`
+    names the interrupted calls."""
 
     text: str
     type: Literal["checkpoint_made"] = "checkpoint_made"
     quoted: int = 0
     of: int = 0
     pieces: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
 
 
 WaitHow: TypeAlias = Literal["elapsed", "skipped", "stopped", "steered", "recovery_off", "postponed"]

@@ -97,7 +97,7 @@ class TurnFinished(EventBase):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SettingsChanged(EventBase):
-    """A person changed something during the run: the model, a bound, recovery on or off, the approval mode.
+    """A person changed something: the model, a bound, recovery on or off, the approval mode, the folder of a fork.
 
     `by` says who changed the approval mode."""
 
@@ -111,6 +111,7 @@ class SettingsChanged(EventBase):
     max_cost: float | None = None
     recovery: bool | None = None
     approve: str | None = None
+    cwd: str | None = None
     by: str = ""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -51,6 +51,29 @@ class FieldError:
 
     path: str
     message: str
+
+
+FieldKind: TypeAlias = Literal[
+    "text", "number", "integer", "boolean", "choice", "choices", "date", "date-time", "email", "uri"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """One thing that a form asks for. `options` are (value, label) pairs of a choice.
+
+    `minimum` and `maximum` bound a number's value, a text's length in characters, how many of `choices` are taken.
+    """
+
+    name: str
+    kind: FieldKind = "text"
+    label: str = ""
+    help: str = ""
+    required: bool = False
+    default: Any = None
+    options: tuple[tuple[str, str], ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

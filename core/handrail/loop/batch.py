@@ -31,6 +31,7 @@ from handrail.tools.base import (
 
 NOT_EXECUTED = "not executed: {why}. Send the call again, whole, if it is still needed."
 _LOOKS = 5  # how often a call is previewed again because what it showed has changed
+MAX_ARGUMENTS = 8_000_000  # characters of one call's arguments
 GRACE_S = 5.0  # how long a stopped tool may take to end what it started
 _CUT = {
     "length": "the reply was cut off at the output cap",
@@ -95,8 +96,10 @@ class ToolBatch:
         """Whether a call that had started only waits for a person, so that it may start again (rule H6)."""
         if pending.call.name == ASK_HUMAN:
             return True
-        asking = any(q.call_id == pending.call.id for q in self._ctx.state.questions.values())
-        return asking and pending.tool is not None and pending.tool.effect == "read"
+        asking = [q for q in self._ctx.state.questions.values() if q.call_id == pending.call.id]
+        if any(question.resume is not None for question in asking):
+            return True  # the tool itself knows how to continue
+        return bool(asking) and pending.tool is not None and pending.tool.effect == "read"
 
     async def _validate(self, pending: PendingCall) -> None:
         """Parse the arguments and preview the call. Nothing is changed or asked yet."""
@@ -106,6 +109,10 @@ class ToolBatch:
             submit = self._toolset.submit
             known = ", ".join([*self._toolset.tools, *([submit.name] if submit else [])]) or "none"
             pending.wrong = f"there is no tool named {pending.call.name!r}; the tools are: {known}"
+            return
+        if len(pending.call.raw) > MAX_ARGUMENTS:
+            size = f"{len(pending.call.raw)} characters long, and the limit is {MAX_ARGUMENTS}"
+            pending.wrong = f"the arguments of {pending.call.name} are {size}; send them in smaller calls"
             return
         if pending.call.error is not None:
             pending.wrong = pending.call.error
@@ -204,7 +211,8 @@ class ToolBatch:
         if pending.wrong is not None or pending.tool is None:
             self._finish(pending, ToolResult(pending.wrong or "", is_error=True))
             return
-        why = why_ask(pending.tool.effect, pending.preview, self._toolset.mode, self._ctx.state.patterns)
+        mode = pending.tool.approve or self._toolset.mode
+        why = why_ask(pending.tool.effect, pending.preview, mode, self._ctx.state.patterns)
         if why is None:
             pending.allowed = why_allowed(pending.tool.effect, pending.preview, self._toolset.mode)
             return
@@ -335,8 +343,18 @@ class ToolBatch:
             ctx.pass_on(ev.ToolProgress(**ctx.stamp(), call_id=call_id, text=clean(text)))
 
         toolset = self._toolset
-        ask = self._people.asker(pending.call)
-        return ToolContext(toolset.cwd, ctx.clock, call_id, progress, toolset.env, toolset.memory, ask)
+        asked = (q.resume for q in ctx.state.questions.values() if q.call_id == call_id)
+        return ToolContext(
+            toolset.cwd,
+            ctx.clock,
+            call_id,
+            progress,
+            toolset.env,
+            toolset.memory,
+            self._people.asker(pending.call),
+            ask_form=self._people.form_asker(pending.call),
+            resume=next(asked, None),
+        )
 
     def _finish(self, pending: PendingCall, result: ToolResult) -> None:
         """Publish the one result of a call."""

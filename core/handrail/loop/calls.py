@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from handrail import events as ev
 from handrail.messages import ToolCall
+from handrail.providers.base import ToolSpec
 from handrail.tools.approval import Mode
 from handrail.tools.base import Preview, Tool, ToolContext, ToolResult
+from handrail.tools.source import ToolsChange, ToolSource
 from handrail.tools.submit import SubmitTool
 
 
 @dataclass(slots=True)
 class ToolSet:
     """What calls may use: tools by name, the submit tool, the working folder, the approval mode. At most `at_once` of
-    them run at the same time (rule L6)."""
+    them run at the same time (rule L6). `source` has tools that come and go."""
 
     tools: Mapping[str, Tool]
     cwd: Path
@@ -27,6 +29,25 @@ class ToolSet:
     env: Mapping[str, str] | None = None
     memory: dict[str, Any] = field(default_factory=dict)
     at_once: int = 16
+    source: ToolSource | None = None
+    fixed: Mapping[str, Tool] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.fixed = self.tools
+
+    def look(self) -> Sequence[ToolsChange]:
+        """Take over the tools that the source has now; a fixed tool keeps its name. Returns what changed."""
+        if self.source is None:
+            return ()
+        changes = self.source.take_changes()
+        self.tools = {**self.source.tools, **self.fixed}
+        return changes
+
+    @property
+    def specs(self) -> list[ToolSpec]:
+        """The tools as the model sees them."""
+        specs = [tool.spec for tool in self.tools.values()]
+        return [*specs, self.submit.spec] if self.submit else specs
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from handrail.loop.recover import Recovery
 from handrail.loop.request import reply_key
 from handrail.messages import AssistantMessage
 from handrail.recovery.decide import Decision
-from handrail.tools.ask_human import MarkedLine
+from handrail.tools.marked_line import MarkedLine
 
 NAMED = 3  # repeats in a row until a notice names it
 ASKED = 5  # repeats in a row until a person is asked

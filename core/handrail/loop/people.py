@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from handrail import events as ev
+from handrail.forms import FormError, read_answer
 from handrail.loop.context import RunContext
 from handrail.loop.projection import answer_text
 from handrail.messages import ToolCall, clean
-from handrail.tools.base import Preview, ToolError
+from handrail.tools.base import WITHDRAWN, AskForm, Form, FormAnswer, Preview, ToolError
 
-AnswerKind: TypeAlias = Literal["resolved", "answered", "declined", "stopped"]
+AnswerKind: TypeAlias = Literal["resolved", "answered", "declined", "cancelled", "stopped"]
 ApprovalChoice: TypeAlias = Literal["once", "session", "deny"]
 HumanQuestion: TypeAlias = ev.HumanRequested | ev.ApprovalRequested
 
@@ -108,9 +109,11 @@ class People:
             raise HumanAbsent(event)
         try:
             answer = await self._answers.wait(event.id)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             if ctx.interrupts.cause in ("stop", "deadline"):
                 ctx.emit(ev.HumanAnswered(**ctx.stamp(), id=event.id, how="stopped"))
+            elif WITHDRAWN in cancelled.args:
+                ctx.emit(ev.HumanAnswered(**ctx.stamp(), id=event.id, how="withdrawn"))
             raise
         ctx.state.take_answer(
             lambda asked: asked.id == event.id
@@ -183,6 +186,35 @@ class People:
 
         return ask
 
+    def form_asker(self, call: ToolCall) -> AskForm:
+        """The function through which the tool of this call may ask for typed answers (rule H1)."""
+
+        async def ask(form: Form) -> FormAnswer:
+            question = ev.HumanRequested(
+                id="",
+                kind=form.kind,
+                needed=clean(form.needed),
+                where=clean(form.where),
+                call_id=call.id,
+                tool=call.name,
+                fields=form.fields,
+                resume=dict(form.resume) if form.resume is not None else None,
+            )
+            while True:
+                answer = await self.question(question)
+                if answer.how == "declined":
+                    return FormAnswer("decline", text=answer.text)
+                if answer.how not in ("resolved", "answered"):
+                    return FormAnswer("cancel")
+                try:
+                    return FormAnswer("accept", read_answer(form.fields, answer.text), answer.text)
+                except (
+                    FormError
+                ) as error:  # given with the command to resume, before anybody could look at it
+                    question = replace(question, tried=f"the answer did not fit: {error}")
+
+        return ask
+
     def _next(self, letter: str) -> str:
         self._number += 1
         return f"{letter}{self._number}"
@@ -197,4 +229,10 @@ def _shows_same(asked: ev.ApprovalRequested | None, preview: Preview) -> bool:
 
 
 def _same(old: ev.HumanRequested, new: ev.HumanRequested) -> bool:
-    return (old.call_id, old.kind, old.needed, old.where) == (new.call_id, new.kind, new.needed, new.where)
+    return (old.call_id, old.kind, old.needed, old.where, old.fields) == (
+        new.call_id,
+        new.kind,
+        new.needed,
+        new.where,
+        new.fields,
+    )

@@ -41,7 +41,8 @@ class Projection:
         self._seen: dict[str, ToolCall] = {}
         self._checkpoint: UserMessage | None = None
         self._checkpoint_at = 0
-        self.pieces: tuple[str, ...] = ()
+        self.pieces: tuple[str, ...] = ()  # what the checkpoint quotes
+        self.interrupted: tuple[str, ...] = ()  # the calls that it names
 
     def request(self) -> list[Message]:
         """The messages of a request that is made now."""
@@ -151,7 +152,7 @@ class Projection:
     def _checkpoint_made(self, event: ev.CheckpointMade) -> None:
         self._checkpoint = UserMessage((Text(event.text),), origin="checkpoint")
         self._checkpoint_at = len(self._messages)
-        self.pieces = event.pieces
+        self.pieces, self.interrupted = event.pieces, event.calls
 
     def _compaction_finished(self, event: ev.CompactionFinished) -> None:
         if event.ok:
@@ -201,7 +202,7 @@ class Projection:
 
     def _drop_checkpoint(self) -> None:
         self._checkpoint = None
-        self.pieces = ()
+        self.pieces = self.interrupted = ()
 
 
 def answer_message(asked: ev.HumanRequested, event: ev.HumanAnswered) -> UserMessage | None:

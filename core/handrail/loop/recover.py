@@ -191,12 +191,17 @@ class Recovery:
         if reply is None:
             return
         pieces = checkpoints.merge(ctx.projection.pieces, checkpoints.readable(reply))
-        calls = [call.name for call in reply.calls]
+        calls = checkpoints.merge_calls(ctx.projection.interrupted, [call.name for call in reply.calls])
         made = checkpoints.make(pieces, calls, self._config.policy.checkpoint_max_chars)
         if made is not None:
             ctx.emit(
                 ev.CheckpointMade(
-                    **ctx.stamp(), text=made.text, quoted=made.quoted, of=made.of, pieces=made.pieces
+                    **ctx.stamp(),
+                    text=made.text,
+                    quoted=made.quoted,
+                    of=made.of,
+                    pieces=made.pieces,
+                    calls=made.calls,
                 )
             )
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from handrail import events as ev
+from handrail.instructions import with_servers
 from handrail.loop.batch import ToolBatch
 from handrail.loop.calls import BatchResult, ToolSet
 from handrail.loop.context import RunConfig, RunContext, RunEnd, bounded, interrupted
@@ -21,7 +22,7 @@ from handrail.loop.request import ModelReply, is_rebuilt, rebuild_reply, stream_
 from handrail.messages import AssistantMessage
 from handrail.providers.base import Request
 from handrail.recovery.decide import Decision, decide
-from handrail.tools.ask_human import marked_line
+from handrail.tools.marked_line import marked_line
 
 _CONTINUE = None  # a step of the loop found no reason to end
 
@@ -45,8 +46,6 @@ class Run:
         self._compactor = Compactor(ctx, config, self._recovery, self._request_summary)
         self._follow_up_due = False
         self._began = ctx.clock.now()
-        specs = [tool.spec for tool in toolset.tools.values()]
-        self._specs = [*specs, toolset.submit.spec] if toolset.submit else specs
 
     def finish_partial_reply(self, pieces: Iterable[ev.MessageDelta]) -> None:
         """Publish a reply that was still streaming when the program exited, as far as it had come (rule J3)."""
@@ -57,12 +56,14 @@ class Run:
     async def run(self) -> RunEnd:
         """Turn after turn until something ends the run. No model, provider or tool makes it raise."""
         ctx = self._ctx
+        await self._wait_for_tools()
         end = await self._resume()
         while end is _CONTINUE:
             end = interrupted(ctx) or bounded(ctx) or await self._compactor.make_room()
             if end is not _CONTINUE:
                 break
             self._deliver_queued()
+            self._look_for_tools()
             await ctx.commit()  # what the person said is on disk before it is sent (rule J1)
             end = interrupted(ctx)
             if end is not _CONTINUE:
@@ -87,10 +88,37 @@ class Run:
         self._escalation.steered()
 
     async def _request_task(self) -> ModelReply:
-        config = self._config
-        messages = self._ctx.projection.request()
-        request = Request(messages, config.system, self._specs, config.cap, config.tool_choice, config.effort)
+        config, specs = self._config, self._toolset.specs
+        messages, system = self._ctx.projection.request(), config.system
+        if self._toolset.source is not None:
+            system = with_servers(system, self._toolset.source.instructions())
+        request = Request(messages, system, specs, config.cap, config.tool_choice, config.effort)
         return await self._request(request, "task")
+
+    async def _wait_for_tools(self) -> None:
+        """Give servers that are starting a moment; a batch that continues needs all of them."""
+        source = self._toolset.source
+        if source is not None:
+            with self._ctx.interrupts.scope():
+                await source.settle(patiently=self._ctx.projection.batch_open)
+            self._look_for_tools()
+
+    def _look_for_tools(self) -> None:
+        """Offer the tools that servers have now, and say what changed."""
+        ctx, toolset = self._ctx, self._toolset
+        for change in toolset.look():
+            of = sum(1 for tool in toolset.tools.values() if getattr(tool, "server", None) == change.server)
+            ctx.emit(
+                ev.ToolsChanged(
+                    **ctx.stamp(),
+                    server=change.server,
+                    state=change.state,
+                    added=change.added,
+                    removed=change.removed,
+                    of=of,
+                    why=change.why,
+                )
+            )
 
     async def _request_summary(self, request: Request) -> ModelReply:
         reply = await self._request(request, "summary")

@@ -154,7 +154,7 @@ class RunState:
 
     def _human_answered(self, event: ev.HumanAnswered) -> None:
         asked = self.questions.pop(event.id, None)
-        usable = event.how in ("resolved", "answered", "declined") and not event.secret
+        usable = event.how in ("resolved", "answered", "declined", "cancelled") and not event.secret
         if asked is not None and asked.call_id is not None and usable:
             self.answered.append((asked, event))
 

@@ -13,15 +13,17 @@ from urllib.parse import unquote
 
 from handrail.errors import ConfigError
 from handrail.events import FieldError
+from handrail.output._keywords import PATTERNS, found_in, is_multiple, is_pattern
 
 if TYPE_CHECKING:
     from jsonschema import FormatChecker
 
 VALUE = "value"
-"""The single property that wraps a root that is not an object (rule S1)."""
+"""The single property that wraps a root that is not a plain object (rule S1)."""
 
 NOT_ALLOWED = "Extra fields are not allowed"
 
+_NOT_AT_THE_ROOT = frozenset({"oneOf", "anyOf", "allOf", "enum", "not"})
 _HOISTED = ("$defs", "definitions")
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _DATA = ("const", "enum", "default", "examples")
@@ -33,15 +35,15 @@ class OutputError(ConfigError, ValueError):
     """The output type or schema cannot be used. The message says what is wrong, where, and what to do."""
 
 
-def says_object(schema: Mapping[str, Any]) -> bool:
-    """Whether the root says `type: object`, as models' tool parameters must."""
-    return schema.get("type") == "object"
+def is_plain_object(schema: Mapping[str, Any]) -> bool:
+    """Whether the root says `type: object` and nothing that providers refuse there, so that it needs no wrapping."""
+    return schema.get("type") == "object" and _NOT_AT_THE_ROOT.isdisjoint(schema)
 
 
 def shown(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema as the model gets it: an object at the root, wrapped in `VALUE` if necessary (rule S1)."""
     plain = {k: v for k, v in schema.items() if k != "$schema"}
-    if says_object(plain):
+    if is_plain_object(plain):
         return plain
     hoisted = {k: plain.pop(k) for k in _HOISTED if k in plain}
     plain.pop("$id", None)  # with its own id, the inner schema's `#/…` would not reach what is hoisted
@@ -96,7 +98,7 @@ class SchemaValidator:
         kind = _validator_class(self.schema)
         self._check(kind)
         types = kind.TYPE_CHECKER.redefine("integer", _is_integer)
-        strict = extend(kind, type_checker=types)
+        strict = extend(kind, {"multipleOf": is_multiple, **PATTERNS}, type_checker=types)
         self._validator = strict(self.schema, registry=Registry(), format_checker=_formats(kind))
 
     def errors(self, value: Any, at: tuple[str, ...] = ()) -> Iterator[FieldError]:
@@ -111,7 +113,7 @@ class SchemaValidator:
         from jsonschema.exceptions import SchemaError
 
         try:
-            kind.check_schema(self.schema)
+            kind.check_schema(self.schema, format_checker=_formats(kind))
             _check_references(self.schema, kind)
         except SchemaError as error:
             where = dotted(error.absolute_path) or "the root"
@@ -163,6 +165,7 @@ def _formats(kind: Any) -> FormatChecker:
     known = Draft202012Validator.FORMAT_CHECKER.checkers
     for iri, uri in (("iri", "uri"), ("iri-reference", "uri-reference")):
         checker.checkers.setdefault(iri, (_escaped(known[uri][0]), known[uri][1]))
+    checker.checkers["regex"] = (is_pattern, ())
     return checker
 
 
@@ -208,14 +211,14 @@ def _described(error: Any, at: tuple[str, ...]) -> Iterator[FieldError]:
     elif error.validator == "additionalProperties" and error.validator_value is False:
         yield from (FieldError(dotted((*path, name)), NOT_ALLOWED) for name in _extras(error))
     elif error.validator in ("anyOf", "oneOf") and error.context:
-        yield FieldError(dotted(path), _no_form_fits(error, at))
+        yield FieldError(dotted(path), _no_form_fits(error, at) + json_hint(error.instance))
     else:
-        yield FieldError(dotted(path), _words(error))
+        yield FieldError(dotted(path), _words(error) + json_hint(error.instance))
 
 
 def _extras(error: Any) -> list[str]:
     known, patterns = error.schema.get("properties", {}), error.schema.get("patternProperties", {})
-    return [k for k in error.instance if k not in known and not any(re.search(p, k) for p in patterns)]
+    return [k for k in error.instance if k not in known and not any(found_in(p, k) for p in patterns)]
 
 
 def _no_form_fits(error: Any, at: tuple[str, ...]) -> str:
@@ -238,6 +241,12 @@ def _words(error: Any) -> str:
 def dotted(path: Iterable[str | int]) -> str:
     """`items.0.name`."""
     return shorten(".".join(str(part) for part in path))
+
+
+def json_hint(value: object) -> str:
+    """What to say of a string that holds JSON where something else is expected."""
+    holds = isinstance(value, str) and value.lstrip().startswith(("{", "["))
+    return " (send JSON itself, not a string that holds JSON)" if holds else ""
 
 
 def brief(value: Any) -> str:

@@ -26,7 +26,8 @@ from handrail.output._json_schema import (
     SchemaValidator,
     brief,
     dotted,
-    says_object,
+    is_plain_object,
+    json_hint,
     shorten,
     shown,
 )
@@ -64,7 +65,7 @@ class Output(ABC, Generic[T]):
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self.parameters: dict[str, Any] = shown(schema)
-        self.wrapped = not says_object(schema)
+        self.wrapped = not is_plain_object(schema)
 
     def validate(self, call: ToolCall) -> T:
         """The answer that `call` holds, validated from its raw JSON text, strictly (rule S2).
@@ -271,8 +272,7 @@ def _field_error(error: Any, document: Any, at: tuple[str, ...]) -> FieldError:
         words = words.removeprefix(prefix)
     if error["type"] not in _NO_INPUT:
         words += f", not {brief(error['input'])}"
-        if isinstance(error["input"], str) and error["input"].lstrip().startswith(("{", "[")):
-            words += " (send JSON itself, not a string that holds JSON)"
+        words += json_hint(error["input"])
     if members:
         words = f"As {' '.join(members)}: {words}"
     return FieldError(dotted(path), shorten(clean(words)))

@@ -65,10 +65,9 @@ def same_arguments(held: Sequence[str], more: Sequence[str]) -> bool:
 def _object(text: str) -> tuple[Any, str]:
     """The value of arguments and its JSON text. Raises ValueError for text that is not JSON or says two things."""
     try:
-        value = json.loads(text, parse_constant=_no_constant)
-        if not isinstance(value, str):
-            return value, text
-        values = [(value, text)]
+        return json.loads(
+            text, parse_constant=_no_constant
+        ), text  # JSON text in quotes alone is no object (rule S2)
     except json.JSONDecodeError as error:
         values = _values(text, error)
     unquoted = [_unquoted(value, source) for value, source in values]
@@ -165,21 +164,38 @@ def _nests(value: Any) -> bool:
 
 
 LIMIT = 64
+_SIGNED = "__thought__"  # LiteLLM's mark of a signature inside an id
 _REFUSED = re.compile(r"[^a-zA-Z0-9_-]")
 
 
+def given_with(signature: str | None) -> dict[str, Any]:
+    """What a provider attached, as it goes back; empty when the signature is of another wire (rule W4)."""
+    try:
+        held = json.loads(signature or "{}")
+    except ValueError:
+        return {}
+    if isinstance(held, list):
+        return {"reasoning_details": held}  # journals up to 0.3 kept nothing else
+    return held if isinstance(held, dict) and not held.get("type") else {}
+
+
 class CallIds:
-    """Ids for the wire of at most `limit` characters, asked for in the order of the history."""
+    """Ids for the wire of at most `limit` characters, asked for in the order of the history.
+
+    An id that carries a signature goes back to its own model as it came (rule W4).
+    """
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._limit = limit
         self._taken: set[str] = set()
         self._now: dict[str, str] = {}
 
-    def reply(self, calls: Iterable[ToolCall]) -> None:
-        """The calls of the next reply: results that follow belong to these."""
+    def reply(self, calls: Iterable[ToolCall], *, own: bool = False) -> None:
+        """The calls of the next reply: results that follow belong to these. `own`: of the model that is asked."""
         for call in calls:
-            self._now[call.id] = self._free(call.id)
+            signed = own and _SIGNED in call.id and call.id not in self._taken
+            self._now[call.id] = call.id if signed else self._free(call.id)
+            self._taken.add(self._now[call.id])
 
     def of(self, call_id: str) -> str:
         """The id on the wire of a call, for the call itself and for its result."""

@@ -7,7 +7,6 @@ call answered once. Thinking goes back only to the model that made it, and only 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +24,8 @@ from handrail.messages import (
     UserMessage,
 )
 from handrail.policy import Effort
-from handrail.providers._calls import CallIds, wire_name
+from handrail.providers._calls import CallIds, given_with, wire_name
+from handrail.providers._evidence import merge
 from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 MAX_ID = 40  # characters; OpenAI refuses longer ids of calls on this wire
@@ -38,14 +38,14 @@ class ChatQuirks:
 
     `max_tokens`: the field of the output cap. `stream_usage`: whether usage must be asked for. `effort`: how
     reasoning effort is said (`effort`: reasoning_effort; `openrouter`: a reasoning object; `thinking`: a
-    switch). `replay`: the field in which thinking goes back beside calls. `short_ids`: call ids are nine
+    switch). `replay`: the field in which the text of thinking goes back beside calls. `short_ids`: call ids are nine
     letters or digits. `bridge`: a user message must not stand directly behind a tool result.
     """
 
     max_tokens: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     stream_usage: bool = True
     effort: Literal["effort", "openrouter", "thinking"] = "effort"
-    replay: Literal["reasoning_content", "reasoning_details"] | None = None
+    replay: Literal["reasoning_content"] | None = None
     short_ids: bool = False
     bridge: bool = False
 
@@ -164,36 +164,33 @@ def _assistant(
         return  # nothing that this wire can carry; two user messages in a row are allowed
     said: dict[str, Any] = {"role": "assistant", "content": text}
     if calls:
-        ids.reply(calls)
-        said["tool_calls"] = [_call(call, ids) for call in calls]
-        said.update(_replayed(message, model, quirks))
+        own = message.model == model.name
+        ids.reply(calls, own=own)
+        said["tool_calls"] = [_call(call, ids, own=own) for call in calls]
+    said.update(_replayed(message, model, quirks))
     yield said
 
 
-def _call(call: ToolCall, ids: CallIds) -> dict[str, Any]:
-    """A call as it was made; arguments that did not parse go back as `{}` (rule L4)."""
+def _call(call: ToolCall, ids: CallIds, *, own: bool) -> dict[str, Any]:
+    """A call as it was made; arguments that did not parse go back as `{}` (rule L4).
+
+    What its maker attached goes back to that model only (rule W4).
+    """
     function = {"name": wire_name(call.name), "arguments": "{}" if call.error else call.raw}
-    return {"id": ids.of(call.id), "type": "function", "function": function}
+    made: dict[str, Any] = {"id": ids.of(call.id), "type": "function", "function": function}
+    return merge(made, given_with(call.signature)) if own else made
 
 
 def _replayed(message: AssistantMessage, model: ModelInfo, quirks: ChatQuirks) -> dict[str, Any]:
     own = message.model == model.name
-    if quirks.replay == "reasoning_content":
+    attached: dict[str, Any] = {}
+    for block in message.content if own else ():
+        if isinstance(block, Thinking):
+            attached = merge(attached, given_with(block.signature))
+    if quirks.replay == "reasoning_content" and message.calls:
         # These makers refuse calls without the field while thinking is on, so it is there even when empty.
-        return {"reasoning_content": message.thinking if own else ""}
-    if quirks.replay == "reasoning_details" and own:
-        details = [d for block in message.content if isinstance(block, Thinking) for d in _details(block)]
-        return {"reasoning_details": details} if details else {}
-    return {}
-
-
-def _details(thinking: Thinking) -> list[Any]:
-    """The details that a reply kept as its signature; none when the signature is of another wire."""
-    try:
-        details = json.loads(thinking.signature or "[]")
-    except ValueError:
-        return []
-    return details if isinstance(details, list) else []
+        attached["reasoning_content"] = message.thinking if own else ""
+    return attached
 
 
 class _ShortIds(CallIds):

@@ -219,12 +219,19 @@ def merged(held: Any, more: Any) -> Any:
     Text grows, unless it is repeated; the pieces of one detail are joined by their type and index.
     """
     if isinstance(held, dict) and isinstance(more, dict):
-        return held | {key: merged(held.get(key), value) for key, value in more.items() if value is not None}
+        return merge(held, more)
     if isinstance(held, list) and isinstance(more, list):
         return _merged_lists(held, more)
     if isinstance(held, str) and isinstance(more, str):
         return more if more.startswith(held) else held + more
     return more
+
+
+def merge(held: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """Two objects of what was attached, as one."""
+    return dict(held) | {
+        key: merged(held.get(key), value) for key, value in more.items() if value is not None
+    }
 
 
 def _merged_lists(held: list[Any], more: list[Any]) -> list[Any]:

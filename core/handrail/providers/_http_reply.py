@@ -7,12 +7,12 @@ import os
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
-from typing import Any
 
 import httpx
 
 from handrail.clock import Clock
 from handrail.messages import Failure, Phase, clean
+from handrail.providers._decoded import BodyDecoder
 from handrail.providers._sse import EventDecoder, ServerEvent, is_json
 
 HANG_UP = frozenset({"llama.cpp"})
@@ -22,7 +22,6 @@ ERROR_BODY_S = 10.0  # for the body of an error, which tells more than the statu
 BODY_TAIL_S = 0.5  # for the end of a body that is whole
 MAX_ERROR_BODY = 64 * 1024
 MAX_BODY = 32 * 1024 * 1024
-_GZIP = b"\x1f\x8b"
 _SECRET_HEADERS = {"authorization", "proxy-authorization", "x-api-key", "api-key", "cookie", "set-cookie"}
 
 
@@ -119,7 +118,9 @@ class HttpReply:
                 pieces.append(chunk)
                 size += len(chunk)
                 if size > MAX_BODY:
-                    break
+                    raise HttpFailure(
+                        self.failure(f"the body exceeds limit {MAX_BODY} bytes: no more of it is read")
+                    )
                 if size < MAX_ERROR_BODY and _is_whole(b"".join(pieces)):
                     self.ending(BODY_TAIL_S, last=True)
         except HttpFailure as error:
@@ -132,13 +133,11 @@ class HttpReply:
         return text
 
     async def _chunks(self) -> AsyncGenerator[bytes, None]:
-        # A body that is not compressed is taken as it comes: each layer costs as much as a delta does.
-        packed = "content-encoding" in self._response.headers
-        stream = self._response.aiter_bytes() if packed else self._response.aiter_raw()
+        # Taken as it comes: each layer of the client's own costs as much as a delta does.
+        stream = self._response.aiter_raw()
         busy = self._clock.busy
-        unpack: Any = None
-        first = True
         try:
+            decoder = BodyDecoder(self._response.headers.get("content-encoding", ""))
             while self._keeps or not self._last:
                 with busy():
                     if self._until is None:
@@ -146,13 +145,12 @@ class HttpReply:
                     else:
                         async with asyncio.timeout_at(self._until):
                             chunk = await anext(stream)
-                if first and chunk:
-                    first = False
-                    if chunk.startswith(_GZIP):
-                        unpack = zlib.decompressobj(wbits=31)  # packed without a header, or twice
-                yield chunk if unpack is None else unpack.decompress(chunk)
+                for piece in decoder.feed(chunk):
+                    yield piece
         except (StopAsyncIteration, TimeoutError):
             return
+        except ValueError as error:
+            raise HttpFailure(self.failure(str(error))) from None
         except (httpx.HTTPError, httpx.StreamError, OSError, zlib.error) as error:
             raise HttpFailure(self.failure(root_words(error))) from None
 
@@ -170,12 +168,16 @@ async def error_body(response: httpx.Response) -> str:
     pieces, size = [], 0
     try:
         async with asyncio.timeout(ERROR_BODY_S):
-            async for chunk in response.aiter_bytes():
-                pieces.append(chunk)
-                size += len(chunk)
+            decoder = BodyDecoder(response.headers.get("content-encoding", ""))
+            async for chunk in response.aiter_raw():
+                for piece in decoder.feed(chunk):
+                    pieces.append(piece)
+                    size += len(piece)
+                    if size >= MAX_ERROR_BODY:
+                        break
                 if size >= MAX_ERROR_BODY:
                     break
-    except (httpx.HTTPError, httpx.StreamError, OSError):
+    except (ValueError, zlib.error, httpx.HTTPError, httpx.StreamError, OSError):
         pass
     return clean(b"".join(pieces)[:MAX_ERROR_BODY].decode("utf-8", "replace")).strip()
 
@@ -191,6 +193,8 @@ def _public_headers(response: httpx.Response) -> dict[str, str]:
 
 def root_words(error: BaseException) -> str:
     """What an error says, and what the error at its root says where that is more (`Connection refused`)."""
+    if isinstance(error, zlib.error | httpx.RemoteProtocolError | httpx.DecodingError):
+        return clean(f"connection error: {error or 'the framing of the response is broken'}")
     words = str(error) or ("timed out" if isinstance(error, httpx.TimeoutException) else type(error).__name__)
     root = error
     while (inner := _inner(root)) is not None:

@@ -23,7 +23,7 @@ from handrail.messages import (
     UserMessage,
 )
 from handrail.policy import Effort
-from handrail.providers._calls import CallIds, wire_name
+from handrail.providers._calls import CallIds, given_with, wire_name
 from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 Block: TypeAlias = dict[str, Any]
@@ -137,7 +137,7 @@ def _turns(model: ModelInfo, request: Request) -> list[Block]:
     ids = CallIds()
     for message in request.messages:
         if isinstance(message, AssistantMessage):
-            ids.reply(message.calls)
+            ids.reply(message.calls, own=message.model == model.name)
             _join(turns, "assistant", _said(message, model, ids))
         elif isinstance(message, UserMessage):
             blocks = _content(message.content, model)
@@ -170,7 +170,7 @@ def _said(message: AssistantMessage, model: ModelInfo, ids: CallIds) -> list[Blo
     blocks: list[Block] = []
     for block in message.content:
         if isinstance(block, ToolCall):
-            blocks.append(_call(block, ids))
+            blocks.append(_call(block, ids, own=message.model == model.name))
         elif isinstance(block, Thinking):
             blocks += _thought(block) if message.model == model.name else ()
         elif block.text.strip():
@@ -180,9 +180,11 @@ def _said(message: AssistantMessage, model: ModelInfo, ids: CallIds) -> list[Blo
     return blocks
 
 
-def _call(call: ToolCall, ids: CallIds) -> Block:
+def _call(call: ToolCall, ids: CallIds, *, own: bool) -> Block:
+    """A call as it was made; what its maker attached goes back to that model only (rule W4)."""
     arguments = {} if call.error else call.arguments
-    return {"type": "tool_use", "id": ids.of(call.id), "name": wire_name(call.name), "input": arguments}
+    made = {"type": "tool_use", "id": ids.of(call.id), "name": wire_name(call.name), "input": arguments}
+    return made | given_with(call.signature) if own else made
 
 
 def _thought(thinking: Thinking) -> Iterable[Block]:

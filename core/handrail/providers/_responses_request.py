@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from handrail.messages import AssistantMessage, Content, Text, Thinking, ToolCall, ToolMessage, UserMessage
 from handrail.policy import Effort
-from handrail.providers._calls import CallIds, wire_name
+from handrail.providers._calls import CallIds, given_with, wire_name
 from handrail.providers.base import ModelInfo, Request, ToolSpec
 
 Item: TypeAlias = dict[str, Any]
@@ -104,7 +104,7 @@ def _items(model: ModelInfo, request: Request) -> Iterator[Item]:
                 "output": _output(message, model),
             }
         else:
-            ids.reply(message.calls)
+            ids.reply(message.calls, own=message.model == model.name)
             yield from _said(message, model, ids)
 
 
@@ -121,11 +121,14 @@ def _said(message: AssistantMessage, model: ModelInfo, ids: CallIds) -> Iterator
         if isinstance(block, Text):
             yield {"type": "message", "role": "assistant", "content": block.text}
         else:
-            yield _call(block, ids)
+            yield _call(block, ids, own=message.model == model.name)
 
 
-def _call(call: ToolCall, ids: CallIds) -> Item:
+def _call(call: ToolCall, ids: CallIds, *, own: bool) -> Item:
+    """A call as it was made; what its maker attached goes back to that model only (rule W4)."""
+    attached = given_with(call.signature) if own else {}
     return {
+        **attached,
         "type": "function_call",
         "call_id": ids.of(call.id),
         "name": wire_name(call.name),

@@ -188,4 +188,4 @@ def _utf16_name(head: bytes) -> str | None:
 
 
 def _too_large() -> ValueError:
-    return ValueError(f"an event of the stream is larger than {MAX_EVENT} bytes")
+    return ValueError(f"an event of the stream exceeds limit {MAX_EVENT} bytes")

@@ -20,6 +20,7 @@ import httpx
 from handrail._version import __version__
 from handrail.clock import Clock, RealClock
 from handrail.messages import Failure, clean
+from handrail.providers._decoded import ACCEPT_ENCODING
 from handrail.providers._http_reply import HttpFailure, HttpReply, error_body, reply_failure, root_words
 from handrail.providers.base import ModelInfo, ProviderNotice
 
@@ -104,7 +105,10 @@ class Http:
             try:
                 client = self._open_client()
                 request = client.build_request(
-                    "POST", url, content=content, headers={**self._headers, **headers}
+                    "POST",
+                    url,
+                    content=content,
+                    headers={"accept-encoding": ACCEPT_ENCODING, **self._headers, **headers},
                 )
                 async with asyncio.timeout(self._header_timeout_s):
                     return await client.send(request, stream=True, follow_redirects=False)

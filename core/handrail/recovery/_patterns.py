@@ -57,7 +57,7 @@ THROTTLE: Final = Words(
     r"""
     rate[ -]?limit|too many (?:requests|connections|concurrent)|throttl|slow down|concurren(?:t|cy)
     requests? too (?:quickly|fast|frequent)|request (?:frequency|rate)|too many tokens, please wait
-    resource (?:has been )?exhausted|per[ -]?(?:min(?:ute)?|sec(?:ond)?)\b|\b[rt]p[ms]\b
+    resource (?:has been )?exhausted|per[ -]?(?:min(?:ute)?|sec(?:ond)?)\b|\b(?:qp[sm]|[rt]p[ms])\b
     请求过多|速率限制|过于频繁|频率|并发
     """
 )

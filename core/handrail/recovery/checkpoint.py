@@ -14,12 +14,12 @@ from handrail.messages import AssistantMessage, Text, Thinking
 _INTRO = (
     "[Checkpoint, added by the program, not by the person.] Your previous reply to this task was cut off before it was "
     "finished. What it had said so far is quoted below as one JSON string. It is unfinished context: it holds no "
-    "instructions, and it is no evidence that any tool was executed. Take the task up where it stood; do not repeat "
+    "instructions, and it is no evidence that any tool was executed. Continue the task from there; do not repeat "
     "what is already said."
 )
 _PEOPLE = (
-    "If only a person can do the next step (a captcha, a login, a payment, a permission, a decision), report that and "
-    "then stop."
+    "If only a person can do the next step (a captcha, a login, a payment, a permission, a decision), call `ask_human` "
+    "if you have it. Otherwise report it, end with the one line `HUMAN REQUIRED: <kind>: <what is needed>`, and stop."
 )
 
 
@@ -47,6 +47,11 @@ def merge(pieces: Sequence[str], piece: str) -> tuple[str, ...]:
         return tuple(merged)
     merged = [old for old in merged if old not in piece]
     return (*merged, piece)
+
+
+def merge_calls(calls: Sequence[str], more: Sequence[str]) -> tuple[str, ...]:
+    """Names of interrupted calls, each once: they stay named until a good reply (rule R8)."""
+    return tuple(dict.fromkeys((*calls, *more)))
 
 
 def clip(text: str, cap: int) -> str:

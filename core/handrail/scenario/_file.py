@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from handrail.errors import ConfigError, did_you_mean
 from handrail.events import Outcome
 from handrail.policy import Approve, Bounds, RecoveryPolicy
+from handrail.server_settings import ServerName
 from handrail.toml import line_of, read_toml, short_path
 
 Do: TypeAlias = Literal[
@@ -59,6 +60,29 @@ class ToolPart(_ScenarioTable):
         if (self.result is None) == (self.error is None):
             raise ValueError("a tool has either a result or an error")
         return self
+
+
+class ServerToolPart(_ScenarioTable):
+    """A tool of a scenario's MCP server. `reads` is its hint; with a `question` it asks the person for `fields` (JSON
+    Schema of each) before it answers, and `{name}` in `result` stands for the field's value."""
+
+    name: str
+    description: str = "A canned tool of the scenario's server."
+    result: str = ""
+    error: str | None = None
+    takes_s: Seconds = 0.0
+    reads: bool = False
+    question: str | None = None
+    fields: dict[str, dict[str, Any]] = Field(default_factory=dict)
+
+
+class ServerPart(_ScenarioTable):
+    """An MCP server that runs in this process (extra `mcp`). `trust`: its hints count."""
+
+    name: ServerName
+    instructions: str | None = None
+    trust: bool = False
+    tools: tuple[ServerToolPart, ...] = Field(default=(), strict=False)
 
 
 class CallPart(_ScenarioTable):
@@ -161,6 +185,7 @@ class Scenario(_ScenarioTable):
     files: dict[str, str] = Field(default_factory=dict)
     use: tuple[str, ...] = Field(default=(), strict=False)
     tools: tuple[ToolPart, ...] = Field(default=(), strict=False)
+    servers: tuple[ServerPart, ...] = Field(default=(), strict=False)
     replies: tuple[ReplyPart, ...] = Field(default=(), strict=False)
     person: tuple[PersonPart, ...] = Field(default=(), strict=False)
     expect: ExpectPart = ExpectPart()
@@ -203,6 +228,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "bounds": Bounds,
     "recovery": RecoveryPolicy,
     "tools": ToolPart,
+    "servers": ServerPart,
     "replies": ReplyPart,
     "person": PersonPart,
     "expect": ExpectPart,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -19,9 +20,11 @@ from handrail.providers.scripted import ScriptedCall, ScriptedProvider, Scripted
 from handrail.scenario._file import CallPart, ReplyPart, Scenario, ToolPart
 from handrail.scenario._held import held_tools
 from handrail.scenario._person import ScriptedPerson
+from handrail.server_settings import ServerSettings
 from handrail.session import Session
 from handrail.toml import short_path
 from handrail.tools.base import Preview, Tool, ToolContext, ToolError, ToolResult
+from handrail.tools.source import ToolSource
 
 
 class CannedTool(Tool):
@@ -94,6 +97,7 @@ def session_for(
             approve=scenario.approve,
             output=make_output(scenario.output_schema) if scenario.output_schema is not None else None,
             clock=clock,
+            source=_source(scenario, clock, cwd),
             attended=lambda asked: person.attended(asked) or (attended is not None and attended(asked)),
         )
     except ValueError as error:
@@ -114,9 +118,9 @@ async def play(
 
 
 def _instructions() -> tuple[ev.Instruction, ...]:
-    from handrail.instructions import system_prompt
+    from handrail.instructions import prompt
 
-    return (system_prompt(),)
+    return prompt("system"), prompt("people")
 
 
 def _real_tools(scenario: Scenario, trusted: bool) -> list[Tool]:
@@ -127,6 +131,22 @@ def _real_tools(scenario: Scenario, trusted: bool) -> list[Tool]:
     from handrail.tools import builtin_tools
 
     return builtin_tools(scenario.use)
+
+
+def _source(scenario: Scenario, clock: Clock, cwd: Path) -> ToolSource | None:
+    """The scenario's own MCP servers. Raises ConfigError where the extra is missing."""
+    if not scenario.servers:
+        return None
+    if find_spec("mcp") is None:
+        raise ConfigError(
+            f"{short_path(scenario.path)}: it has MCP servers; they need the extra: pip install 'handrail[mcp]'"
+        )
+    from handrail.mcp import Servers
+    from handrail.scenario._server import make_server
+
+    settings = {part.name: ServerSettings(command=part.name, trust=part.trust) for part in scenario.servers}
+    inside = {part.name: make_server(part, clock) for part in scenario.servers}
+    return Servers(settings, cwd=cwd, clock=clock, inside=inside)
 
 
 def _model(scenario: Scenario) -> ModelInfo:

@@ -11,6 +11,7 @@ from handrail.policy import Approve, Bounds
 from handrail.providers.base import Provider
 from handrail.session.person import PersonCommands, is_known, unknown_word
 from handrail.session.who import this_person
+from handrail.tools.source import ToolSource
 
 
 class Commands(PersonCommands):
@@ -32,6 +33,11 @@ class Commands(PersonCommands):
     @property
     def provider(self) -> Provider:
         return self._config.provider
+
+    @property
+    def tool_source(self) -> ToolSource | None:
+        """Where the tools of MCP servers come from; None without one."""
+        return self._toolset.source
 
     def set_recovery(self, on: bool) -> None:
         """Switch recovery on or off. Switching it off ends a pause, and no request follows (rule R12)."""

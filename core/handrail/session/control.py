@@ -16,8 +16,8 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import socket
+import stat
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,6 +26,9 @@ from typing import Any, Final
 
 from handrail import events as ev
 from handrail.errors import ConfigError
+from handrail.forms import FormError, described
+from handrail.messages import clean
+from handrail.session._files import read_regular
 from handrail.session.person import PersonCommands
 from handrail.session.who import named, this_terminal, user_of
 
@@ -36,6 +39,12 @@ LONGEST: Final = 1_000_000
 
 _LONGEST_PATH: Final = 100
 """The longest socket path in bytes that every system accepts."""
+
+_LONGEST_ADDRESS: Final = 10_000
+_FOLDER: Final = "handrail-"
+
+_MOST_CALLERS: Final = 32
+"""Connections at once. When there are more the oldest one is closed."""
 
 _PATIENCE_S: Final = 10.0
 """Real seconds a caller waits for a reply. A healthy run replies at once."""
@@ -84,7 +93,7 @@ class Control:
         self._session, self._folder = session, folder
         self._address: Address | None = None
         self._server: asyncio.Task[asyncio.Server] | None = None
-        self._calls: set[asyncio.Task[None]] = set()
+        self._calls: dict[asyncio.Task[None], None] = {}  # in the order in which they came
 
     def __call__(self, event: ev.Event) -> None:
         if isinstance(event, ev.RunStarted):
@@ -121,17 +130,20 @@ class Control:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
-        self._calls.add(task)
+        self._calls[task] = None
+        if len(self._calls) > _MOST_CALLERS:
+            next(iter(self._calls)).cancel()
         try:
-            with self._session.clock.busy():
-                answer = self._answer(await reader.readline())
-                writer.write(json.dumps(answer).encode() + b"\n")
-                await writer.drain()
-        except (OSError, ValueError, asyncio.CancelledError):
+            async with asyncio.timeout(_PATIENCE_S):
+                with self._session.clock.busy():
+                    answer = self._answer(await reader.readline())
+                    writer.write(json.dumps(answer).encode() + b"\n")
+                    await writer.drain()
+        except (OSError, ValueError, TimeoutError, asyncio.CancelledError):
             # The caller left or sent too much, or the run has ended: there is nobody to reply to.
             return
         finally:
-            self._calls.discard(task)
+            self._calls.pop(task, None)
             writer.close()
 
     def _answer(self, line: bytes) -> dict[str, Any]:
@@ -162,7 +174,14 @@ def answer(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
 def _status(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     state = session.state
     questions = [
-        {"id": q.id, "kind": q.kind, "needed": q.needed, "where": q.where, "secret": q.secret}
+        {
+            "id": q.id,
+            "kind": q.kind,
+            "needed": q.needed,
+            "where": q.where,
+            "secret": q.secret,
+            "fields": described(q.fields),
+        }
         for q in state.questions.values()
     ]
     approvals = [
@@ -181,10 +200,15 @@ def _status(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]
 def _do_answer(session: PersonCommands, asked: Mapping[str, Any]) -> dict[str, Any]:
     id = _chosen(session.state.questions, asked, "question")
     how, text = asked.get("how"), str(asked.get("text") or "")
-    if how not in ("resolved", "answered", "declined"):
+    if how not in ("resolved", "answered", "declined", "cancelled"):
         raise Refused(f"a question cannot be answered with {how!r}")
     secret = session.state.questions[id].secret and how == "answered"
-    if not session.answer(id, how, text, secret=secret, by=_who(asked)):
+    try:
+        taken = session.answer(id, how, text, secret=secret, by=_who(asked))
+    except FormError as error:
+        fields = "\n".join(described(session.state.questions[id].fields))
+        raise Refused(f"the answer does not fit: {error}\n{fields}") from None
+    if not taken:
         raise Refused(f"the question {id} is no longer open")
     return {"id": id}
 
@@ -300,10 +324,34 @@ def call(folder: Path, do: str, **said: Any) -> dict[str, Any]:
 
 def _read(folder: Path) -> Address:
     try:
-        said = json.loads((folder / ADDRESS).read_text("utf-8"))
-        return Address(str(said["token"]), str(said.get("path", "")), int(said.get("port", 0)))
-    except (OSError, ValueError, KeyError, TypeError):
+        with read_regular(folder / ADDRESS) as file:
+            said = json.loads(file.read(_LONGEST_ADDRESS))
+        address = Address(str(said["token"]), str(said.get("path", "")), int(said.get("port", 0)))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise NotReachable("no run of this session is listening") from None
+    if not address.path and hasattr(socket, "AF_UNIX"):  # a port is only used where there are no such sockets
+        raise NotReachable("no run of this session is listening")
+    if address.path and not _is_ours(Path(address.path), folder):
+        raise NotReachable(
+            f"{folder / ADDRESS} names a place that is not a run's: {clean(address.path)[:200]!r}"
+        )
+    return address
+
+
+def _is_ours(path: Path, folder: Path) -> bool:
+    """Whether a run of the session in `folder` may listen at `path`. The file that says so may come from elsewhere.
+
+    That is a socket of this user: in the folder, or in a folder of its own in the folder for temporary files.
+    """
+    if path not in (folder / SOCKET, Path(tempfile.gettempdir()) / path.parent.name / SOCKET):
+        return False
+    if path.parent != folder and not path.parent.name.startswith(_FOLDER):
+        return False
+    try:
+        there = path.lstat()
+        return stat.S_ISSOCK(there.st_mode) and there.st_uid == os.getuid() and not path.parent.is_symlink()
+    except OSError:
+        return False
 
 
 def _listen(folder: Path) -> tuple[socket.socket, Address]:
@@ -311,7 +359,7 @@ def _listen(folder: Path) -> tuple[socket.socket, Address]:
     listening = socket.socket(socket.AF_UNIX if hasattr(socket, "AF_UNIX") else socket.AF_INET)
     try:
         address = _bind(listening, folder, secrets.token_hex(16))
-        listening.listen(8)
+        listening.listen(128)
         listening.setblocking(False)
         fd = os.open(folder / ADDRESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
@@ -329,7 +377,7 @@ def _bind(listening: socket.socket, folder: Path, token: str) -> Address:
         return Address(token, port=listening.getsockname()[1])
     path = folder / SOCKET
     if len(os.fsencode(path)) > _LONGEST_PATH:
-        path = Path(tempfile.mkdtemp(prefix="handrail-")) / SOCKET
+        path = Path(tempfile.mkdtemp(prefix=_FOLDER)) / SOCKET
     listening.bind(str(path))
     path.chmod(0o600)
     return Address(token, path=str(path))
@@ -338,12 +386,10 @@ def _bind(listening: socket.socket, folder: Path, token: str) -> Address:
 def _clear(folder: Path) -> None:
     """Remove a channel's files. Only the process that holds the session's lock may do this."""
     with contextlib.suppress(NotReachable, OSError):
-        path = _read(folder).path
-        if path and Path(path).name == SOCKET:
-            if Path(path).parent == folder:
-                Path(path).unlink(missing_ok=True)
-            elif Path(path).parent.name.startswith("handrail-"):
-                shutil.rmtree(Path(path).parent, ignore_errors=True)
+        path = Path(_read(folder).path)
+        if path.name == SOCKET and path.parent != folder:  # `_read` has checked that it is a socket of ours
+            path.unlink(missing_ok=True)
+            path.parent.rmdir()  # an empty folder, or nothing
     for name in (ADDRESS, SOCKET):
         with contextlib.suppress(OSError):
             (folder / name).unlink(missing_ok=True)

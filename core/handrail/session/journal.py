@@ -16,7 +16,8 @@ from typing import Any
 from handrail.clock import Clock, to_rfc3339
 from handrail.errors import ConfigError
 from handrail.events import Event, MessageDelta
-from handrail.session.lock import Holder, Lock, LockHeld
+from handrail.session._files import open_regular, still_there
+from handrail.session.lock import Holder, Lock, LockHeld, take
 from handrail.session.records import (
     HEADER,
     PIECE,
@@ -148,16 +149,21 @@ class Journal:
         """
         if not path.exists():
             raise FileNotFoundError(f"There is no journal {path}.")
-        lock = _locked(path)
+        lock: Lock | None = None
+        fd: int | None = None
         try:
+            lock = _locked(path)
+            fd = _open(path)
             contents = read_journal(path)
             header = _hold_usable(path, contents, accept_damage)
-            journal = cls(path, _open(path), lock, clock, contents, header.session)
-        except OSError as error:
-            lock.release()
-            raise JournalBroken(f"{path} cannot be opened: {error.strerror or error}.") from error
-        except BaseException:
-            lock.release()
+            journal = cls(path, fd, lock, clock, contents, header.session)
+        except BaseException as error:
+            if fd is not None:
+                os.close(fd)
+            if lock is not None:
+                lock.release()
+            if isinstance(error, OSError):
+                raise JournalBroken(f"{path} cannot be opened: {error.strerror or error}.") from error
             raise
         if contents.torn_tail is not None:
             try:
@@ -264,6 +270,11 @@ class Journal:
             if self._fd is None or self._failed:
                 raise JournalBroken(f"{self.path} cannot be synced: {self._failed or 'it is closed'}.")
             end = self._end
+            if not still_there(self.path, self._fd):  # nothing of what was written could be found again
+                raise JournalBroken(
+                    f"{self.path} was deleted or replaced while the run was writing it. "
+                    "Put the file back where it was, or stop the run."
+                )
             try:
                 os.fsync(self._fd)
             except OSError as error:
@@ -292,9 +303,15 @@ def _locked(path: Path) -> Lock:
 
 
 def _open(path: Path, flags: int = 0) -> int:
-    fd = os.open(path, os.O_WRONLY | os.O_APPEND | getattr(os, "O_BINARY", 0) | flags, 0o600)
-    if hasattr(os, "fchmod") and flags & os.O_CREAT:
-        os.fchmod(fd, 0o600)  # regardless of the umask
+    fd = open_regular(path, os.O_WRONLY | os.O_APPEND | flags)
+    try:
+        if not take(fd):  # the lock file may have been removed: the journal itself counts
+            raise JournalLocked(path, Holder())
+        if hasattr(os, "fchmod") and flags & os.O_CREAT:
+            os.fchmod(fd, 0o600)  # regardless of the umask
+    except BaseException:
+        os.close(fd)
+        raise
     return fd
 
 

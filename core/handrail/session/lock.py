@@ -1,7 +1,8 @@
 """A lock that dies with its owner: two processes never write one session (rule J2).
 
-The operating system holds the lock, so a killed program leaves none behind. The lock file only says who holds
-it. It is never removed: another process may just have opened it, and then two of them would hold the lock.
+The operating system holds the lock, so a killed program leaves none behind. The lock file says who holds it. It is
+never removed: another process may just have opened it, and then two of them would hold the lock. Since somebody else
+may remove it, the writer of a journal locks the journal too.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import socket
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+
+from handrail.session._files import open_regular
 
 # `holder` takes a lock for some microseconds to test it; so a refusal only counts when it lasts.
 _TRIES = 100
@@ -46,7 +49,7 @@ class Lock:
         """Take the lock. Raises LockHeld at once when another process holds it, OSError when there can be no file."""
         fd = _open(self._path)
         try:
-            if not any(_take(fd, shared=False) for _ in range(_TRIES)):
+            if not take(fd):
                 raise LockHeld(_read(fd))
             _write(fd, Holder(os.getpid(), socket.gethostname()))
         except BaseException:
@@ -61,20 +64,28 @@ class Lock:
             self._fd = None
 
 
+def take(fd: int) -> bool:
+    """Lock an open file until it is closed. False: another process holds it."""
+    return any(_take(fd, shared=False) for _ in range(_TRIES))
+
+
 def holder(path: Path) -> Holder | None:
-    """Who holds the lock file `path` now; None when nobody does."""
-    try:
-        fd = os.open(path, os.O_RDWR | getattr(os, "O_BINARY", 0))
-    except OSError:
-        return None
-    try:
-        return None if _take(fd, shared=True) else _read(fd)
-    finally:
-        os.close(fd)
+    """Who holds the lock file `path`, or the journal beside it, now; None when nobody does."""
+    for file in (path, path.with_suffix(".jsonl")):
+        try:
+            fd = open_regular(file, os.O_RDWR)
+        except OSError:
+            continue
+        try:
+            if not _take(fd, shared=True):
+                return _read(fd) if file is path else Holder()
+        finally:
+            os.close(fd)
+    return None
 
 
 def _open(path: Path) -> int:
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
+    fd = open_regular(path, os.O_RDWR | os.O_CREAT)
     if hasattr(os, "fchmod"):
         with contextlib.suppress(OSError):
             os.fchmod(fd, 0o600)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Literal, get_args
 
 from handrail import events as ev
 from handrail.clock import Clock
+from handrail.forms import read_answer
 from handrail.loop.context import RunContext
 from handrail.loop.people import AnswerKind, ApprovalChoice, HumanAnswer, PendingAnswers
 from handrail.loop.projection import Projection
@@ -15,6 +17,7 @@ from handrail.loop.state import Queue, RunState
 from handrail.messages import clean
 from handrail.policy import Bounds
 from handrail.session.who import this_person
+from handrail.tools.source import ToolSource
 
 
 class PersonCommands(ABC):
@@ -49,6 +52,19 @@ class PersonCommands(ABC):
     def projection(self) -> Projection:
         """What the model sees. Read it; do not change it."""
         return self._ctx.projection
+
+    @property
+    def tool_source(self) -> ToolSource | None:
+        """Where the tools of MCP servers come from; None without one."""
+        return None
+
+    def start_servers(self) -> None:
+        """Start the servers of tools before the first run, where there are any."""
+        return
+
+    async def end_servers(self) -> None:
+        """End those servers, with everything that they started."""
+        return
 
     def listen(self, listener: ev.Listener) -> Callable[[], None]:
         """Call `listener` with every event from now on, in the event loop. Returns a function that unsubscribes it."""
@@ -116,14 +132,15 @@ class PersonCommands(ABC):
     ) -> bool:
         """Answer a question (rule H3). A secret text goes only to the tool that asked. False: no such open question.
 
-        `by` says who answers, for the record; None: the person at this terminal. Raises ValueError for an unknown
-        `how`; the question then stays open (rule H6).
+        The answer to a form is JSON or `name=value` pairs. `by` says who answers, for the record; None: the person at
+        this terminal. Raises ValueError for an unknown `how` and FormError for an answer that does not fit; the
+        question then stays open (rule H6).
         """
         if not is_known(how, AnswerKind):
             raise ValueError(unknown_word("a question", how, AnswerKind))
         if not self._answers.is_open(id):
             return False
-        text = clean(text)
+        text = self._checked(id, how, clean(text))
         self._ctx.emit(
             ev.HumanAnswered(
                 **self._ctx.stamp(),
@@ -138,6 +155,13 @@ class PersonCommands(ABC):
         if how == "stopped":
             self.stop()
         return True
+
+    def _checked(self, id: str, how: AnswerKind, text: str) -> str:
+        """The answer to a form as JSON. Raises FormError (rule H6)."""
+        asked = self._ctx.state.questions.get(id)
+        if asked is None or not asked.fields or how not in ("resolved", "answered"):
+            return text
+        return json.dumps(read_answer(asked.fields, text), ensure_ascii=False)
 
     def approve(self, id: str, how: ApprovalChoice, text: str = "", *, by: str | None = None) -> bool:
         """Answer an approval (rule H5). False: no such open approval.

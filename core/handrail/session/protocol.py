@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # so that a list of sessions can be shown without importing t
     from handrail.loop.people import AnswerKind, ApprovalChoice
     from handrail.policy import Approve
     from handrail.providers.base import Provider
+    from handrail.tools.source import ToolSource
 
 
 class SessionProtocol(Protocol):
@@ -25,6 +26,13 @@ class SessionProtocol(Protocol):
 
     @property
     def running(self) -> bool: ...
+
+    @property
+    def tool_source(self) -> ToolSource | None: ...
+
+    def start_servers(self) -> None: ...
+
+    async def end_servers(self) -> None: ...
 
     def listen(self, listener: Listener, /) -> Callable[[], None]: ...
 

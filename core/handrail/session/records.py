@@ -19,6 +19,7 @@ from typing import Any
 
 from handrail.events import Event
 from handrail.events.wire import Codec
+from handrail.session._files import read_regular
 
 VERSION = 1
 HEADER, REPAIRED, PIECE = "header", "tail_repaired", "piece"
@@ -148,7 +149,7 @@ def _checksum(n: int, kind: bytes, data: bytes) -> int:
 def iter_records(path: Path) -> Iterator[JournalRecord]:
     """The good records, one at a time, so that the file need not fit in memory."""
     scan = _Scan()
-    with path.open("rb") as file:
+    with read_regular(path) as file:
         for line in file:
             yield from scan.line(line)
 
@@ -159,7 +160,7 @@ def read_journal(path: Path) -> JournalContents:
     Needs no lock: while another process writes the journal, the last record may look torn.
     """
     scan, records = _Scan(), []
-    with path.open("rb") as file:
+    with read_regular(path) as file:
         for line in file:
             records += scan.line(line)
     return scan.contents(records)

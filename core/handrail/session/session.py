@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from uuid import uuid4
 
 from handrail import events as ev
@@ -24,6 +24,8 @@ from handrail.tools.approval import Mode
 from handrail.tools.ask_human import NAME as ASK_HUMAN
 from handrail.tools.ask_human import AskHuman
 from handrail.tools.base import Tool
+from handrail.tools.kept import memory_with
+from handrail.tools.source import ToolSource
 from handrail.tools.submit import SubmitTool
 
 
@@ -33,7 +35,10 @@ class Session(Commands):
     `tools` are what the model may call besides `submit` (offered when `output` is given) and `ask_human` (offered
     unless `ask_human=False`). `approve` says which calls need approval (rule H5; None is `ask`), `attended` whether
     somebody is there to answer: a flag, or a function of the question. `record` stores events (rule J1); None stores
-    nothing. Values of `secrets` are masked in every event (rule J5).
+    nothing. Values of `secrets` are masked in every event (rule J5). At most `calls_at_once` calls of a reply run at
+    the same time (rule L6). Long output of commands is kept in `output_folder`; None: until the session is gone.
+    `source` has tools that come and go: MCP servers. They run as long as a run, or as the session is held with
+    `async with`.
 
     Raises ValueError for two tools of one name, a tool named `submit` or `ask_human`, and a cost bound without a known
     price (rules L2, L3).
@@ -55,12 +60,14 @@ class Session(Commands):
         attended: bool | Callable[[HumanQuestion], bool] = False,
         ask_human: bool = True,
         calls_at_once: int | None = None,
+        output_folder: Path | None = None,
         env: Mapping[str, str] | None = None,
         max_output: int | None = None,
         effort: Effort | None = None,
         tool_choice: ToolChoice = "auto",
         id: str | None = None,
         secrets: Iterable[str] = (),
+        source: ToolSource | None = None,
     ) -> None:
         self.id = id or uuid4().hex[:12]
         self.value: Any = None
@@ -68,15 +75,41 @@ class Session(Commands):
         policy = recovery or RecoveryPolicy()
         config = RunConfig(provider, policy, joined(self._instructions), max_output, effort, tool_choice)
         toolset = ToolSet(
-            _tools_by_name(tools, ask_human), cwd or Path.cwd(), _submit(output), approve or "ask", env
+            _tools_by_name(tools, ask_human),
+            cwd or Path.cwd(),
+            _submit(output),
+            approve or "ask",
+            env,
+            source=source,
         )
         toolset.at_once = calls_at_once or toolset.at_once
+        toolset.memory.update(memory_with(output_folder))
         ctx = RunContext(clock or RealClock(), record, Masker(secrets))
         answers = PendingAnswers(attended if callable(attended) else lambda question: bool(attended))
         super().__init__(ctx, config, toolset, answers, bounds or Bounds())
         self._check_price(self._bounds)
         self._people = People(ctx, answers)
         self._in_flight: tuple[ev.MessageDelta, ...] = ()
+        self._held = False
+
+    async def __aenter__(self) -> Self:
+        self.start_servers()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.end_servers()
+
+    def start_servers(self) -> None:
+        """Start the MCP servers in the background; they live until `end_servers`, from one prompt to the next."""
+        self._held = True
+        if self._toolset.source is not None:
+            self._toolset.source.start()
+
+    async def end_servers(self) -> None:
+        """End the MCP servers, with everything that they started."""
+        self._held = False
+        if self._toolset.source is not None:
+            await self._toolset.source.close()
 
     async def run(self, prompt: str, *, context: str | None = None) -> ev.RunEnded:
         """Run from a prompt to an outcome. `context` is piped input for it. The validated value is then in `value`.
@@ -121,6 +154,9 @@ class Session(Commands):
         ctx = self._ctx
         ctx.interrupts.clear()
         ctx.turn = None
+        source = self._toolset.source
+        if source is not None:
+            source.start()
         run = Run(ctx, self._config, self._toolset, self._answers, self._people, self._accept)
         self._run = run
         ctx.emit(self._run_started(prompt, context, resumed))
@@ -132,6 +168,8 @@ class Session(Commands):
             return await self._finish(await self._run_until_end(run))
         finally:
             await self._close_providers()
+            if source is not None and not self._held:
+                await source.close()
 
     async def _run_until_end(self, run: Run) -> RunEnd:
         ctx = self._ctx

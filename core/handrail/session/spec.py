@@ -28,6 +28,7 @@ SETTINGS: Final = (
     "approve",
     "sandbox",
     "tools",
+    "servers",
     "calls_at_once",
     "system",
 )

@@ -6,6 +6,7 @@ sessions/1kq0z8d3vhm/journal.lock      names the process that writes it
 
 from __future__ import annotations
 
+import os
 import secrets
 import shutil
 from collections.abc import Sequence
@@ -16,8 +17,9 @@ import platformdirs
 
 from handrail.clock import Clock
 from handrail.errors import ConfigError
+from handrail.events import SettingsChanged
 from handrail.session.journal import Journal, JournalLocked
-from handrail.session.lock import Lock, LockHeld
+from handrail.session.lock import Lock, LockHeld, holder
 from handrail.session.records import HEADER, REPAIRED, JournalContents, JournalRecord, read_journal
 from handrail.session.summary import SessionSummary, summarise
 
@@ -58,8 +60,12 @@ class Store:
         return Journal.open(self.path_of(prefix), clock, accept_damage=accept_damage)
 
     def read(self, prefix: str) -> JournalContents:
-        """The contents of a session's journal. Needs no lock. Raises SessionNotFound."""
-        return read_journal(self.path_of(prefix))
+        """The contents of a session's journal. Needs no lock. Raises SessionNotFound, ConfigError."""
+        path = self.path_of(prefix)
+        try:
+            return read_journal(path)
+        except OSError as error:
+            raise ConfigError(f"{path} cannot be read: {error.strerror or error}.") from error
 
     def path_of(self, prefix: str) -> Path:
         """The journal of the one session whose id starts with `prefix`. Raises SessionNotFound."""
@@ -80,28 +86,32 @@ class Store:
         return sorted(found, key=lambda s: (s.last, s.id), reverse=True)
 
     def delete(self, prefix: str) -> None:
-        """Delete a session's folder. Raises SessionNotFound, JournalLocked."""
+        """Delete a session's folder. Raises SessionNotFound, JournalLocked, ConfigError."""
         path = self.path_of(prefix)
         lock = Lock(path.with_suffix(".lock"))
         try:
+            if (held := holder(path.with_suffix(".lock"))) is not None:
+                raise LockHeld(held)
             lock.acquire()
-        except LockHeld as held:
-            raise JournalLocked(path, held.holder) from None
-        try:
             # Renamed first, so that an interrupted deletion leaves nothing that looks like a session.
             gone = path.parent.rename(path.parent.with_name(f".deleted-{path.parent.name}"))
             shutil.rmtree(gone)
+        except LockHeld as other:
+            raise JournalLocked(path, other.holder) from None
+        except OSError as error:
+            raise ConfigError(f"{path.parent} cannot be deleted: {error.strerror or error}.") from error
         finally:
             lock.release()
 
-    def fork(self, prefix: str, clock: Clock, *, at_turn: int | None = None) -> str:
+    def fork(self, prefix: str, clock: Clock, *, at_turn: int | None = None, cwd: Path | None = None) -> str:
         """A new session with the records up to the end of turn `at_turn`, by default all. Returns its id.
 
+        It works in `cwd`, by default in the folder of its parent.
         The header names the parent. Where several runs have a turn of that number, the last one is used.
         Raises SessionNotFound, also for a turn that was not finished; JournalBroken.
         """
         path = self.path_of(prefix)
-        contents = read_journal(path)
+        contents = self.read(path.parent.name)
         parent = contents.header.session if contents.header else path.parent.name
         records = _up_to(contents.records, at_turn, parent)
         meta = {**(contents.header.meta if contents.header else {}), "parent": parent, "at_turn": at_turn}
@@ -113,22 +123,35 @@ class Store:
             with Journal.create(made / JOURNAL, session=id, meta=meta, clock=clock) as journal:
                 for record in records:
                     journal.append_record(record)
+                if cwd is not None:
+                    journal.append(SettingsChanged(at=clock.now(), cwd=str(cwd)))
             made.rename(self.root / id)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(made, ignore_errors=True)
+            if isinstance(error, OSError):
+                raise ConfigError(f"{self.root / id} cannot be made: {error.strerror or error}.") from error
             raise
         return id
 
     def ids(self) -> Sequence[str]:
-        """The ids of all sessions, oldest first. A name with a dot is a session that is being created or deleted."""
+        """The ids of all sessions, oldest first. A name with a dot is a session that is being created or deleted.
+
+        A link to a folder elsewhere is no session. Raises ConfigError.
+        """
         try:
-            return sorted(p.name for p in self.root.iterdir() if p.name[0] != "." and (p / JOURNAL).exists())
+            return sorted(p.name for p in self.root.iterdir() if p.name[0] != "." and _is_session(p))
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise ConfigError(f"{self.root} cannot be read: {error.strerror or error}.") from error
 
     def journal_of(self, id: str) -> Path:
         """The journal of the session `id`, whether it exists or not."""
         return self.root / id / JOURNAL
+
+
+def _is_session(folder: Path) -> bool:
+    return not folder.is_symlink() and os.path.lexists(folder / JOURNAL)
 
 
 def new_id(now: float) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from handrail import events as ev
+from handrail.session._files import read_regular
 from handrail.session.lock import holder
 from handrail.session.records import JournalHeader, JournalRecord, decode, read_header
 
@@ -66,10 +67,10 @@ def summarise(path: Path) -> SessionSummary:
     running = holder(path.with_suffix(".lock")) is not None
     parent = header.meta.get("parent")
     return SessionSummary(
-        id=header.session,
+        id=name,  # not what the header says: it may name another session
         path=path,
         title=_title(first.prompt if first else str(header.meta.get("title", ""))),
-        cwd=first.cwd if first else str(header.meta.get("cwd", "")),
+        cwd=standing.cwd or (first.cwd if first else str(header.meta.get("cwd", ""))),
         model=standing.model or (first.model if first else ""),
         started=header.at,
         last=max(header.at, last),
@@ -94,6 +95,7 @@ class _Standing:
     turns: int = 0
     cost: float | None = None
     model: str = ""
+    cwd: str = ""
 
     def apply(self, records: Iterable[JournalRecord]) -> float:
         """Apply the records. Returns the time of the last one that counts."""
@@ -125,6 +127,7 @@ class _Standing:
                 self.model = event.model or self.model
             case ev.SettingsChanged():
                 self.model = event.model or self.model
+                self.cwd = event.cwd or self.cwd
             case ev.WaitStarted(decision="wait"):
                 self.until = event.until
             case ev.WaitEnded():
@@ -142,6 +145,7 @@ class _Standing:
     def _begin(self, event: ev.RunStarted) -> None:
         self.outcome = None
         self.model = event.model or self.model
+        self.cwd = event.cwd or self.cwd
         if not event.resumed:
             self.asks.clear()
             self.until, self.turns, self.cost = None, 0, None
@@ -176,7 +180,7 @@ _FOLDS = frozenset(
 
 def _head(path: Path) -> tuple[JournalHeader | None, ev.RunStarted | None]:
     header: JournalHeader | None = None
-    with path.open("rb") as file:
+    with read_regular(path) as file:
         for line in islice(file, _HEAD_LINES):
             record = decode(line.rstrip(b"\n"))
             if record is None:
@@ -190,7 +194,7 @@ def _head(path: Path) -> tuple[JournalHeader | None, ev.RunStarted | None]:
 def _tail(path: Path) -> list[JournalRecord]:
     """The last records, from the start of a turn on; all of them when there is no turn."""
     window = _WINDOW
-    with path.open("rb") as file:
+    with read_regular(path) as file:
         size = file.seek(0, 2)
         while True:
             start = max(0, size - window)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from handrail.messages import clean
-from handrail.tools._output import cut_line, lines_of
+from handrail.tools.output import cut_line, lines_of
 
 _MAX_LINES = 20_000
 _SHOWN = 30

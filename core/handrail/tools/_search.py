@@ -18,10 +18,10 @@ from typing import Any, Final
 
 from handrail.tools._folder import Folder
 from handrail.tools._globs import Glob
-from handrail.tools._stopping import whole
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.environ import child_environment
 from handrail.tools.paths import Place, missing
+from handrail.tools.stopping import whole
 
 LIMIT_S: Final = 30.0
 """Real seconds that a search may take."""

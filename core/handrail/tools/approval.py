@@ -23,8 +23,8 @@ def why_ask(effect: Effect, preview: Preview, mode: Mode, granted: AbstractSet[s
     if effect == "read" or mode == "all":
         return None
     if effect == "edit":
-        return None if mode == "edits" else "it changes files"
-    return "it runs a command"
+        return None if mode == "edits" else preview.why or "it changes files"
+    return preview.why or "it runs a command"
 
 
 def why_allowed(effect: Effect, preview: Preview, mode: Mode) -> str:

@@ -1,10 +1,8 @@
-"""How a model reports what only a person can do: the tool `ask_human`, or a marked last line (rule H1)."""
+"""The tool with which a model asks for what only a person can do (rule H1). Without tools: `marked_line.py`."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Annotated, Any, cast, get_args
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -13,9 +11,6 @@ from handrail.messages import ToolCall
 from handrail.tools.base import InvalidArguments, Preview, Tool, ToolContext, ToolError, ToolResult
 
 NAME = "ask_human"
-KINDS: tuple[HumanKind, ...] = get_args(HumanKind)
-
-_MARK = re.compile(r"^\s*[*_`]*HUMAN REQUIRED:\s*(?P<kind>[A-Za-z0-9_-]+)\s*:\s*(?P<needed>.+?)[*_`]*\s*$")
 
 
 class AskHumanArguments(BaseModel):
@@ -59,22 +54,3 @@ class AskHuman(Tool):
             raise ToolError("there is nobody to ask here")
         words = await ctx.ask(asked.needed, kind=asked.kind, where=asked.where, tried=asked.tried)
         return ToolResult(words)
-
-
-@dataclass(frozen=True, slots=True)
-class MarkedLine:
-    """The last line of a reply that asks for a person."""
-
-    kind: HumanKind
-    needed: str
-
-
-def marked_line(text: str) -> MarkedLine | None:
-    """The report in the last line of `text`, if it is one: `HUMAN REQUIRED: <kind>: <needed>` (rule H1)."""
-    lines = text.rstrip().splitlines()
-    found = _MARK.match(lines[-1]) if lines else None
-    if found is None:
-        return None
-    kind = found["kind"].lower()
-    known = cast(HumanKind, kind) if kind in KINDS else "other"
-    return MarkedLine(known, found["needed"].strip())

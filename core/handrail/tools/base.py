@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, Protocol, TypeAlias
 
 from handrail.clock import Clock
+from handrail.events.parts import FormField, HumanKind
 from handrail.messages import Content, Text, ToolCall
+from handrail.policy import Approve
 from handrail.providers.base import ToolSpec
 
 Effect: TypeAlias = Literal["read", "edit", "run"]
@@ -65,7 +67,8 @@ class Preview:
     by equality, so a tool gives the same pattern for calls that it considers equal. None: only once. `covers` and
     `asks_again` are examples: a call that the pattern would allow, and one that it would not. `outside` lists paths
     outside the working folder; they need approval in every mode. `shows` is a fingerprint of the place and the change
-    that are shown: a tool compares it when it acts (rule H7).
+    that are shown: a tool compares it when it acts (rule H7). `why` is why it needs approval, where
+    its effect does not say it well.
     """
 
     title: str
@@ -76,6 +79,7 @@ class Preview:
     asks_again: str = ""
     outside: tuple[str, ...] = ()
     shows: str = ""
+    why: str = ""
 
 
 class AskPerson(Protocol):
@@ -95,14 +99,48 @@ class AskPerson(Protocol):
     ) -> Awaitable[str]: ...
 
 
+WITHDRAWN: Final = "withdrawn"
+"""The message to cancel an `ask_form` with, when the asker no longer asks: the question is closed, not left open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A question of a tool that takes typed answers (rule H1). Without `fields` it asks for a yes.
+
+    `resume` is what the tool needs to go on with this call after a restart; it is journalled with the question.
+    """
+
+    needed: str
+    fields: tuple[FormField, ...] = ()
+    kind: HumanKind = "information"
+    where: str = ""
+    resume: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FormAnswer:
+    """`accept` with the values, `decline` when the person said no, `cancel` when they took no decision."""
+
+    action: Literal["accept", "decline", "cancel"]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+
+
+class AskForm(Protocol):
+    """Ask the person to fill in a form. Holds the call open when nobody is there (rule H4)."""
+
+    def __call__(self, form: Form) -> Awaitable[FormAnswer]: ...
+
+
 @dataclass(slots=True)
 class ToolContext:
     """What a running tool may use.
 
     `progress(text)` shows more live output. `env` is the environment for child processes,
     without providers' API keys. `memory` is shared by all tools of a session and lives as long as it does.
-    `ask` reaches the person; None where a tool runs outside a session. `shown` is the fingerprint of the preview by
-    which this call was allowed; None where there was no preview.
+    `ask` and `ask_form` reach the person; None where a tool runs outside a session. `shown` is the fingerprint of the
+    preview by which this call was allowed; None where there was no preview. `resume` is that of the form which this
+    call had open when the program ended.
     """
 
     cwd: Path
@@ -114,6 +152,8 @@ class ToolContext:
     ask: AskPerson | None = None
     shown: str | None = None
     left: list[str] = field(default_factory=list)
+    ask_form: AskForm | None = None
+    resume: Mapping[str, Any] | None = None
 
     def require_shown(self, shows: str) -> None:
         """Raise ShownChanged when the preview showed something else than `shows` (rule H7)."""
@@ -130,6 +170,7 @@ class Tool(ABC):
 
     `sequential` makes every batch that holds this tool run in call order. `time_limit` is in seconds, None for none.
     `held` says how the system confines what the tool runs, in words for people; empty when it does not.
+    `approve` replaces the run's approval mode for this tool; None leaves it.
     """
 
     name: str
@@ -139,6 +180,7 @@ class Tool(ABC):
     sequential: bool = False
     time_limit: float | None = None
     held: str = ""
+    approve: Approve | None = None
 
     @property
     def spec(self) -> ToolSpec:

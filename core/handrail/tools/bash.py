@@ -7,29 +7,35 @@ import os
 import secrets
 import shutil
 import signal
-from asyncio.subprocess import DEVNULL, STDOUT, Process
+from asyncio.subprocess import PIPE
+from contextlib import suppress
 from functools import partial
 from typing import Final, Literal, TypeAlias
 
 from pydantic import Field
 
 from handrail.tools import processes
-from handrail.tools._capture import Capture
 from handrail.tools._commands import pattern_of
-from handrail.tools._output import count, one_line
-from handrail.tools._stopping import whole
+from handrail.tools._keeper import ADOPTS, keeper
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
+from handrail.tools.capture import Capture
 from handrail.tools.environ import child_environment
-from handrail.tools.paths import locate, own_files, require_folder
+from handrail.tools.kept import kept_output
+from handrail.tools.output import count, one_line
+from handrail.tools.paths import locate, require_folder
 from handrail.tools.processes import end_family, family
 from handrail.tools.sandbox import Sandbox
+from handrail.tools.stopping import whole
 
 DEFAULT_S: Final = 120.0
 MAX_S: Final = 600.0
 
 _DRAIN_S: Final = 0.1
 """Seconds to wait for more output after the shell ended, while another process still holds its pipe."""
+
+_END_S: Final = 1.0
+"""Seconds to wait for the end of a process that was killed."""
 
 _BLOCK: Final = 65_536
 
@@ -83,8 +89,10 @@ class _Command:
     def __init__(self, command: str, limit: float, ctx: ToolContext, sandbox: Sandbox | None) -> None:
         self._command, self._limit, self._ctx, self._sandbox = command, limit, ctx, sandbox
         self._mark = secrets.token_hex(8)
-        self._capture = Capture(ctx.clock, ctx.progress)
+        self._capture = Capture(ctx.clock, ctx.progress, kept_output(ctx))
         self._left: list[processes.Process] = []
+        self._root: int | None = None
+        self._code: int | None = None
 
     async def run(self) -> ToolResult:
         """Run it until it exits, times out or is stopped. A stop is passed on once every process has ended."""
@@ -92,9 +100,9 @@ class _Command:
         pump = asyncio.ensure_future(self._pump(pipe))
         end: End = "stopped"
         if not cancelled:
-            end, cancelled = await self._wait(pipe.process)
+            end, cancelled = await self._wait(pipe)
         _, late = await whole(self._settle(end, pipe, pump))
-        result = self._result(end, pipe.process.returncode)
+        result = self._result(end)
         if cancelled or late:
             self._ctx.leave(self._told(result))
             raise asyncio.CancelledError
@@ -111,10 +119,10 @@ class _Command:
         os.set_blocking(reading, False)
         try:
             process = await asyncio.create_subprocess_exec(
-                *argv,
-                stdin=DEVNULL,
-                stdout=writing,
-                stderr=STDOUT,
+                *keeper(argv),
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=writing,
                 cwd=self._ctx.cwd,
                 env=child_environment(self._ctx.env, self._mark),
                 start_new_session=True,
@@ -127,10 +135,11 @@ class _Command:
             os.close(writing)
         return _Pipe(process, reading)
 
-    async def _wait(self, process: Process) -> tuple[End, bool]:
+    async def _wait(self, pipe: _Pipe) -> tuple[End, bool]:
         try:
             async with asyncio.timeout(self._limit):
-                await process.wait()
+                self._root = await pipe.said()
+                self._code = await pipe.said()
         except TimeoutError:
             return "timed out", False
         except asyncio.CancelledError:
@@ -143,40 +152,47 @@ class _Command:
 
     async def _settle(self, end: End, pipe: _Pipe, pump: asyncio.Future[None]) -> None:
         """End the processes that must end, read the last output, list the processes that are left."""
-        root, clock = pipe.process.pid, self._ctx.clock
+        clock, above = self._ctx.clock, pipe.process.pid
         if end == "exited" and self._sandbox is None:
             await asyncio.wait([pump], timeout=_DRAIN_S)
-            self._left = await clock.in_thread(partial(family, root, self._mark))
+            self._left = await clock.in_thread(partial(family, self._root or above, self._mark, above))
         else:
-            self._left = await end_family(clock, root, self._mark, processes.GRACE_S)
-            await asyncio.wait([asyncio.ensure_future(pipe.process.wait())], timeout=_DRAIN_S)
+            end_them = partial(end_family, clock, self._root or above, self._mark, processes.GRACE_S)
+            self._left = await end_them(above)
+            with suppress(ProcessLookupError):  # it may have been about to start the command
+                pipe.process.kill()
+            await pipe.ended()
+            self._left = self._left or await end_them()
+        pipe.release()
+        await pipe.ended()
         pipe.stop()
         await pump
         pipe.close()
         await self._capture.close()
-        if self._capture.path is not None:
-            own_files(self._ctx).add(self._capture.path)
 
-    def _result(self, end: End, code: int | None) -> ToolResult:
+    def _result(self, end: End) -> ToolResult:
         output = self._capture.text().rstrip("\n")
         lines = count(self._capture.lines, "line") if self._capture.total else "no output"
-        notes, few = self._notes(end, code)
+        notes, few = self._notes(end)
         if not output and not notes:
             output = "[no output]"
         text = "\n".join(part for part in (output, *notes) if part)
         return ToolResult(text, is_error=bool(few), summary=f"{few} · {lines}" if few else lines)
 
-    def _notes(self, end: End, code: int | None) -> tuple[list[str], str]:
+    def _notes(self, end: End) -> tuple[list[str], str]:
         """What a person and the model must know besides the output, and a short form of it, empty on success."""
         notes, few = [], ""
         if end == "timed out":
             few = "timed out"
-            notes.append(f"[timed out after {self._limit:g} s and ended, with everything it had started]")
+            notes.append(f"[timed out after {self._limit:g} s and ended, with {self._everything}]")
         elif end == "stopped":
             few = "stopped"
-            notes.append("[stopped, with everything it had started]")
-        elif code:
-            few = _exit(code)
+            notes.append(f"[stopped, with {self._everything}]")
+        elif self._code is None:
+            few = "ended"
+            notes.append("[it ended the process above it: what it had started may still be running]")
+        elif self._code:
+            few = _exit(self._code)
             notes.append(f"[{few}]")
         for each in self._left:
             if end == "exited":
@@ -184,6 +200,12 @@ class _Command:
             else:
                 notes.append(f"[may still be running: {each}]")
         return notes, few
+
+    @property
+    def _everything(self) -> str:
+        if ADOPTS or self._sandbox is not None:
+            return "everything it had started"
+        return "what it had started; a process that left its session may still be running"
 
     @staticmethod
     def _told(result: ToolResult) -> str:
@@ -200,10 +222,10 @@ def _exit(code: int) -> str:
 
 
 class _Pipe:
-    """The shell and our end of its pipe. Reading stops at the end of the pipe, or at `stop`, since a background
-    process may hold it open for hours. The shell's own output is read first."""
+    """The keeper of the shell, and our end of the output. Reading stops at the end of the pipe, or at `stop`, since
+    a background process may hold it open for hours. The shell's own output is read first."""
 
-    def __init__(self, process: Process, descriptor: int) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, descriptor: int) -> None:
         self.process = process
         self._descriptor = descriptor
         self._stopping = False
@@ -222,6 +244,21 @@ class _Pipe:
             except BlockingIOError:
                 if self._stopping:
                     return b""
+
+    async def said(self) -> int | None:
+        """The next number that the keeper says; None when it has ended without one."""
+        assert self.process.stdout is not None
+        line = await self.process.stdout.readline()
+        return int(line) if line else None
+
+    def release(self) -> None:
+        """Let the keeper end, once the command has."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+
+    async def ended(self) -> None:
+        """Wait until the keeper has ended. One that cannot be ended, since its command cannot, is left alone."""
+        await asyncio.wait([asyncio.ensure_future(self.process.wait())], timeout=_END_S)
 
     def stop(self) -> None:
         """Read what is already available."""

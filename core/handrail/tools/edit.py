@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from handrail.tools._nearest import nearest
-from handrail.tools._output import count
 from handrail.tools._replace import Ambiguous, NotFound, Overlap, Replacement, SplitCharacter, replace
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.diff import Diff, unified
+from handrail.tools.output import count
 from handrail.tools.paths import Place, locate, missing
 from handrail.tools.saving import Saved, save
 from handrail.tools.textfile import (

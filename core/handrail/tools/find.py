@@ -11,10 +11,10 @@ from typing import Final
 from pydantic import Field
 
 from handrail.messages import clean
-from handrail.tools._output import MAX_BYTES, count, fit, one_line
 from handrail.tools._search import LIMIT_S, Query, glob_of, records, ripgrep
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
+from handrail.tools.output import MAX_BYTES, count, fit, one_line
 from handrail.tools.paths import locate, name_of, require_folder
 
 _HINTS: Final = 20

@@ -28,9 +28,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_json
 
 from handrail.messages import Content, Image, Text, clean
-from handrail.tools._output import count, one_line
 from handrail.tools._typed import TypedTool
 from handrail.tools.base import Effect, Preview, Tool, ToolContext, ToolError, ToolResult
+from handrail.tools.output import count, one_line
 
 AsyncFunction: TypeAlias = Callable[..., Awaitable[Any]]
 Vote: TypeAlias = bool | Callable[[Any], bool]

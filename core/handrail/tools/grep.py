@@ -12,10 +12,10 @@ from pydantic import Field
 
 from handrail.messages import clean
 from handrail.tools._globs import Glob
-from handrail.tools._output import MAX_BYTES, count, fit, one_line
 from handrail.tools._search import LIMIT_S, Query, glob_of, parsed, records, ripgrep, text_of, where
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolResult
+from handrail.tools.output import MAX_BYTES, count, fit, one_line
 from handrail.tools.paths import Place, locate, name_of
 
 MAX_LINE: Final = 500

@@ -9,9 +9,9 @@ from typing import Final
 from pydantic import Field
 
 from handrail.tools._folder import Folder
-from handrail.tools._output import MAX_BYTES, count, fit, size
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
+from handrail.tools.output import MAX_BYTES, count, fit, size
 from handrail.tools.paths import explain, locate, missing, name_of
 
 _LIMIT: Final = 500

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail.messages import clean
-from handrail.tools._output import one_line
 from handrail.tools.base import ToolContext, ToolError
-
-_TRUSTED = "tools.own_files"
+from handrail.tools.kept import kept_output
+from handrail.tools.output import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +64,7 @@ def locate(text: str, ctx: ToolContext) -> Place:
     note = ""
     if path != written and "\ufffd" not in str(written):
         note = f"[found as {_relative(path, root) or str(path)!a}: other Unicode forms or spaces]"
-    return Place(path, real, root, real.is_relative_to(root) or str(real) in own_files(ctx), note)
+    return Place(path, real, root, real.is_relative_to(root) or kept_output(ctx).has(real), note)
 
 
 def require_folder(place: Place) -> None:
@@ -74,12 +73,6 @@ def require_folder(place: Place) -> None:
         raise ToolError(
             f"the working folder {name_of(str(place.root))} no longer exists. Nothing was changed"
         )
-
-
-def own_files(ctx: ToolContext) -> set[str]:
-    """Files outside the working folder that our own tools wrote for the model to read: long output."""
-    files: set[str] = ctx.memory.setdefault(_TRUSTED, set())
-    return files
 
 
 def name_of(entry: str) -> str:

@@ -1,8 +1,8 @@
 """Finding and ending a command with everything it started (rule L9).
 
-A process belongs to the command by its session or process group, by descent, or by the mark in its
-environment: a daemon that left the group and whose parent ended keeps the mark. Without /proc (macOS) the
-mark cannot be seen.
+A process belongs to the command by its session or process group, by descent, or by the mark in its environment: a
+daemon that left the group and whose parent ended keeps the mark. On Linux one that dropped the mark too is a child of
+the command's keeper. Without /proc (macOS) the mark cannot be seen.
 
 A real process dies in real seconds, whatever the clock of a run shows: waits here are the event loop's.
 """
@@ -22,8 +22,8 @@ from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools._output import one_line
 from handrail.tools.environ import MARK
+from handrail.tools.output import one_line
 
 GRACE_S: Final = 2.0
 """Real seconds between SIGTERM and SIGKILL."""
@@ -46,10 +46,13 @@ class Process:
         return f"pid {self.pid} {self.command}"
 
 
-def family(root: int, mark: str) -> list[Process]:
-    """The living processes of the command whose shell is `root`, itself included. Blocking."""
-    everyone = list(_from_proc() if _PROC.joinpath("self/stat").exists() else _from_ps())
-    members = {p.pid: p for p in everyone if p.pid == root or root in p.groups or _is_marked(p.pid, mark)}
+def family(root: int, mark: str, keeper: int | None = None) -> list[Process]:
+    """The living processes of the command whose shell is `root`, itself included. Its `keeper`, which adopts what the
+    others leave behind, is not one of them. Blocking."""
+    everyone = list(_everyone())
+    members = {
+        p.pid: p for p in everyone if p.pid in (root, keeper) or root in p.groups or _is_marked(p.pid, mark)
+    }
     found = True
     while found:
         found = False
@@ -58,13 +61,22 @@ def family(root: int, mark: str) -> list[Process]:
                 members[process.pid] = process
                 found = True
     members.pop(os.getpid(), None)
+    if keeper is not None:
+        members.pop(keeper, None)
     return list(members.values())
 
 
-async def end_family(clock: Clock, root: int, mark: str, grace: float) -> list[Process]:
+def living(pid: int) -> Process | None:
+    """The living process of that number, our own included. Blocking."""
+    return next((p for p in _everyone() if p.pid == pid), None)
+
+
+async def end_family(
+    clock: Clock, root: int, mark: str, grace: float, keeper: int | None = None
+) -> list[Process]:
     """End them all: SIGTERM, then SIGKILL after `grace` real seconds. Returns those that may still be
     running."""
-    look = partial(clock.in_thread, partial(family, root, mark))
+    look = partial(clock.in_thread, partial(family, root, mark, keeper))
     loop = asyncio.get_running_loop()
     until, pause = loop.time() + grace, 0.01
     asked: set[tuple[int, str]] = set()
@@ -98,6 +110,10 @@ async def _real_pause(seconds: float) -> None:
         await done
     finally:
         handle.cancel()
+
+
+def _everyone() -> Iterator[Process]:
+    return _from_proc() if _PROC.joinpath("self/stat").exists() else _from_ps()
 
 
 def _from_proc() -> Iterator[Process]:

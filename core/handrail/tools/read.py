@@ -12,15 +12,16 @@ import io
 import json
 import os
 import shlex
+import threading
 from dataclasses import dataclass, field
 from typing import BinaryIO, Final
 
 from pydantic import Field
 
 from handrail.messages import Image, Text, clean
-from handrail.tools._output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
+from handrail.tools.output import MAX_BYTES, MAX_LINE, MAX_LINES, count, cut_line, size
 from handrail.tools.paths import Place, locate, missing
 from handrail.tools.textfile import (
     MAX_EDIT,
@@ -37,6 +38,9 @@ from handrail.tools.textfile import (
 PICTURES: Final = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MAX_PICTURE: Final = 3_750_000
 """In bytes; in base64 this is the 5 MB that providers accept."""
+
+MAX_SCAN: Final = 4_000_000_000
+"""The most bytes that are read to find the lines asked for, and to count the rest."""
 
 _PIECE: Final = 65_536
 _BLOCK: Final = 1_048_576
@@ -71,12 +75,16 @@ class ReadTool(TypedTool[ReadArguments]):
         return Preview(title, pattern=f"read {place.exact}", outside=place.outside, shows=place.shows)
 
     async def run(self, args: ReadArguments, ctx: ToolContext) -> ToolResult:
-        place, result, stamp = await ctx.clock.in_thread(lambda: _read(args, ctx))
+        stopped = threading.Event()
+        try:
+            place, result, stamp = await ctx.clock.in_thread(lambda: _read(args, ctx, stopped))
+        finally:
+            stopped.set()  # a thread cannot be cancelled: it looks at this
         remember(ctx, place, stamp)
         return result
 
 
-def _read(args: ReadArguments, ctx: ToolContext) -> tuple[Place, ToolResult, Stamp]:
+def _read(args: ReadArguments, ctx: ToolContext, stopped: threading.Event) -> tuple[Place, ToolResult, Stamp]:
     place = locate(args.path, ctx)
     try:
         ctx.require_shown(place.shows)
@@ -87,9 +95,9 @@ def _read(args: ReadArguments, ctx: ToolContext) -> tuple[Place, ToolResult, Sta
             encoding, bom = encoding_of(head)
             kind = kind_of(head, place.path.name) if encoding == "utf-8" else None
             if encoding != "utf-8":
-                result = _text(_as_utf8(file, encoding, bom, place), args, place)
+                result = _text(_as_utf8(file, encoding, bom, place), args, place, stopped)
             elif kind is None:
-                result = _text(file, args, place)
+                result = _text(file, args, place, stopped)
             elif kind in PICTURES and info.st_size <= MAX_PICTURE:
                 result = _picture(file.read(), kind, place)
             else:
@@ -121,6 +129,31 @@ def _binary(kind: str, length: int, place: Place) -> str:
     return f"{place.shown}: no text but {kind}, {size(length)}"
 
 
+class _Bounded:
+    """A file that is read until `stopped`, and not without end: a sparse file may be larger than any disk."""
+
+    def __init__(self, file: BinaryIO, stopped: threading.Event) -> None:
+        self._file, self._stopped = file, stopped
+        self._left = MAX_SCAN
+
+    def readline(self, size: int) -> bytes:
+        return self._took(self._file.readline(size))
+
+    def read(self, size: int) -> bytes:
+        return self._took(self._file.read(size))
+
+    def _took(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._stopped.is_set():
+            raise ToolError("stopped")
+        if self._left < 0:
+            raise ToolError(
+                f"more than {size(MAX_SCAN)} would have to be read to find and count these lines: use bash, "
+                "with tail, head -c or dd"
+            )
+        return data
+
+
 @dataclass(slots=True)
 class _Excerpt:
     """The requested lines, as far as they fit."""
@@ -135,8 +168,8 @@ class _Excerpt:
         return self.first + len(self.lines) - 1
 
 
-def _text(file: BinaryIO, args: ReadArguments, place: Place) -> ToolResult:
-    part = _part(file, args)
+def _text(file: BinaryIO, args: ReadArguments, place: Place, stopped: threading.Event) -> ToolResult:
+    part = _part(_Bounded(file, stopped), args)
     if part.of == 0:
         return ToolResult("[the file is empty]", summary="empty")
     if not part.lines:
@@ -146,7 +179,7 @@ def _text(file: BinaryIO, args: ReadArguments, place: Place) -> ToolResult:
     return ToolResult(f"{text}\n\n{notes}" if notes else text, summary=count(len(part.lines), "line"))
 
 
-def _part(file: BinaryIO, args: ReadArguments) -> _Excerpt:
+def _part(file: _Bounded, args: ReadArguments) -> _Excerpt:
     """Read the requested lines; only count the rest."""
     part = _Excerpt(args.offset)
     room = MAX_BYTES
@@ -168,7 +201,7 @@ def _part(file: BinaryIO, args: ReadArguments) -> _Excerpt:
     return part
 
 
-def _next_line(file: BinaryIO, *, start: bool) -> tuple[str, bool] | None:
+def _next_line(file: _Bounded, *, start: bool) -> tuple[str, bool] | None:
     """The next line, cut when it is long, and whether it was. `start`: a byte order mark may stand before
     it."""
     piece = file.readline(_PIECE)
@@ -186,7 +219,7 @@ def _next_line(file: BinaryIO, *, start: bool) -> tuple[str, bool] | None:
     return cut_line(text), len(text) > MAX_LINE
 
 
-def _skip_line(file: BinaryIO) -> bool:
+def _skip_line(file: _Bounded) -> bool:
     piece = file.readline(_PIECE)
     any_left = bool(piece)
     while piece and not piece.endswith(b"\n"):
@@ -194,7 +227,7 @@ def _skip_line(file: BinaryIO) -> bool:
     return any_left
 
 
-def _count_lines(file: BinaryIO) -> int:
+def _count_lines(file: _Bounded) -> int:
     lines, last = 0, b"\n"
     while block := file.read(_BLOCK):
         lines += block.count(b"\n")

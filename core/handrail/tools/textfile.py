@@ -15,10 +15,10 @@ from typing import BinaryIO, Final, Literal, TypeAlias, TypeVar
 
 from handrail.mask import MASK
 from handrail.tools._folder import Folder
-from handrail.tools._output import size
-from handrail.tools._stopping import whole
 from handrail.tools.base import ShownChanged, ToolContext, ToolError
+from handrail.tools.output import size
 from handrail.tools.paths import Place, explain
+from handrail.tools.stopping import whole
 
 T = TypeVar("T")
 Stamp: TypeAlias = tuple[int, int]

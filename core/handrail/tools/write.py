@@ -7,10 +7,10 @@ from functools import partial
 
 from pydantic import Field
 
-from handrail.tools._output import count, one_line
 from handrail.tools._typed import Arguments, TypedTool
 from handrail.tools.base import Preview, ToolContext, ToolError, ToolResult
 from handrail.tools.diff import Diff, unified
+from handrail.tools.output import count, one_line
 from handrail.tools.paths import Place, locate
 from handrail.tools.saving import Saved, save
 from handrail.tools.textfile import (

@@ -21,8 +21,14 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def test_R13_the_prompt_tells_the_model_how_to_report_what_only_a_person_can_do() -> None:
-    text = instructions.system_prompt().text
+def test_H1_R13_the_model_reads_how_to_report_what_only_a_person_can_do(project: Path) -> None:
+    mine = project / "mine.md"
+    mine.write_text("Answer in verse.")
+    for system in (None, mine):
+        hears_of_people(instructions.joined(instructions.load(project, trusted=False, system=system)))
+
+
+def hears_of_people(text: str) -> None:
     assert "`ask_human`" in text and "HUMAN REQUIRED: <kind>: <what is needed>" in text
     for kind in (
         "captcha",
@@ -41,9 +47,13 @@ def test_R13_the_prompt_tells_the_model_how_to_report_what_only_a_person_can_do(
 
 def test_agents_files_count_only_when_trusted_the_nearest_last(project: Path) -> None:
     untrusted = instructions.load(project / "web", trusted=False)
-    assert [i.path for i in untrusted] == ["handrail/prompts/system.md", "the machine"]
+    assert [i.path for i in untrusted] == [
+        "handrail/prompts/system.md",
+        "handrail/prompts/people.md",
+        "the machine",
+    ]
     trusted = instructions.load(project / "web", trusted=True)
-    assert [i.text for i in trusted[1:3]] == ["Run the tests with make.", "Here: npm test."]
+    assert [i.text for i in trusted[2:4]] == ["Run the tests with make.", "Here: npm test."]
 
 
 def test_a_file_replaces_our_prompt(project: Path) -> None:
@@ -67,7 +77,7 @@ def test_a_missing_file_is_an_error_that_names_it(project: Path) -> None:
 
 def test_L11_bytes_that_are_no_text_do_not_reach_the_model(project: Path) -> None:
     (project / "AGENTS.md").write_bytes(b"a\xff\x00b")
-    text = instructions.load(project, trusted=True)[1].text
+    text = instructions.load(project, trusted=True)[2].text
     assert text == "a��b"
 
 

@@ -70,6 +70,7 @@ async def test_H4_a_question_is_answered_from_elsewhere(folder: Path) -> None:
         "needed": "Solve it.",
         "where": "http://x",
         "secret": False,
+        "fields": [],
     }
     assert told == {"ok": True, "id": "q1"}
     (answered,) = [e for e in events if isinstance(e, ev.HumanAnswered)]

@@ -389,7 +389,9 @@ async def test_the_callers_system_prompt_cap_and_folder_are_used(tmp_path: Path)
     model = Model(AssistantMessage((parse_call("c1", "look", "{}"),), "tool_use"), submits('{"value": 5}'))
     options: dict[str, Any] = {"system": "You count.", "max_output": 99, "cwd": tmp_path}
     await step("Go.", int, model=model, tools=[Spy("look", look)], **options)
-    assert (model.asked[0].system, model.asked[0].max_output, folders) == ("You count.", 99, [tmp_path])
+    assert model.asked[0].system.startswith("You count.")
+    assert "`ask_human`" in model.asked[0].system and "HUMAN REQUIRED:" in model.asked[0].system  # rule H1
+    assert (model.asked[0].max_output, folders) == (99, [tmp_path])
 
 
 async def test_J5_keys_of_the_environment_reach_neither_events_nor_the_model(monkeypatch: Any) -> None:

@@ -20,6 +20,7 @@ from handrail.tools import processes
 from handrail.tools.base import ToolContext, ToolError
 from handrail.tools.bash import BashTool
 from handrail.tools.environ import scrubbed_environment
+from handrail.tools.kept import memory_with
 from handrail.tools.read import ReadTool
 
 T = TypeVar("T")
@@ -39,8 +40,12 @@ def descriptors() -> int:
 
 
 def the_file(folder: Path) -> Path:
-    (file,) = folder.iterdir()
+    (file,) = folder.glob("*/*")
     return file
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 async def until(condition: Callable[[], object]) -> None:
@@ -245,8 +250,10 @@ async def test_L9_what_escapes_is_reported(bench: Bench, monkeypatch: pytest.Mon
         await task
     pid = int(bench.live[0])
     assert f"[may still be running: pid {pid} sleep 60]" in bench.ctx.left[0]
+    above = parent(pid)
     real_kill(pid, signal.SIGKILL)
-    await until(lambda: not alive(pid))
+    await until(lambda: not Path(f"/proc/{above}").exists())
+    await asyncio.sleep(0.05)  # the event loop learns of it
 
 
 @pytest.fixture
@@ -361,3 +368,49 @@ def test_J5_no_key_of_a_provider_of_the_catalog_reaches_a_child() -> None:
     planted = {name: "sk-planted" for entry in built_in().values() for name in entry.keys}
     assert "TOGETHER_AI_API_KEY" in planted and "LMSTUDIO_API_KEY" in planted
     assert scrubbed_environment({**planted, "HOME": "/"}) == {"HOME": "/"}
+
+
+@pytest.mark.attack
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can adopt the children of others")
+@pytest.mark.parametrize("ending", ["exited", "timed out", "stopped"])
+async def test_L9_a_process_that_left_session_and_environment_is_found(bench: Bench, ending: str) -> None:
+    pids = bench.cwd / "pid"
+    escape = f"(env -i setsid /bin/sh -c 'echo $$ > {pids}; exec sleep 60 <&- >&- 2>&-' &) ; "
+    command = (
+        escape + f"while [ ! -s {pids} ]; do sleep 0.01; done" + ("" if ending == "exited" else "; sleep 60")
+    )
+    task = asyncio.ensure_future(
+        bench.run(BashTool(), command=command, **({"timeout": 1} if ending == "timed out" else {}))
+    )
+    await until(lambda: pids.exists() and pids.read_text().strip())
+    pid = int(pids.read_text())
+    try:
+        if ending == "stopped":
+            task.cancel()
+            await asyncio.wait([task])
+            assert not alive(pid)
+            assert bench.ctx.left[0].endswith("[stopped, with everything it had started]")
+        elif ending == "timed out":
+            assert "with everything it had started" in words(await task)
+            assert not alive(pid)
+        else:
+            assert f"[running in the background: pid {pid} sleep 60" in words(await task)
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+async def test_what_a_session_keeps_is_bounded_lies_in_its_folder_and_can_be_read(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.tools.kept.MAX_SESSION", 100_000)
+    folder = bench.cwd.parent / "session" / "output"
+    bench.ctx.memory = {**memory_with(folder)}
+    command = "head -c 90000 /dev/zero | tr '\\0' 'y'"
+    for _ in range(3):
+        result = await bench.run(BashTool(), command=command)
+    assert sum(file.stat().st_size for file in folder.iterdir()) == 100_000
+    assert "the whole output could not be kept: the session has kept" in words(result)
+    bench.ctx.memory = {**memory_with(folder)}  # another life of the session
+    for file in folder.iterdir():
+        assert bench.preview(ReadTool(), path=str(file)).outside == ()

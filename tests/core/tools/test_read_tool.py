@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -172,3 +174,30 @@ def test_H5_paths_outside_the_working_folder_are_named(bench: Bench, tmp_path: P
         assert bench.preview(ReadTool(), path=path).outside == (), path
     assert bench.preview(ReadTool(), path="x" * 5_000).outside == ()
     assert bench.preview(ReadTool(), path="loop").outside == ()
+
+
+@pytest.mark.attack
+async def test_L9_reading_a_sparse_file_without_end_can_be_stopped(bench: Bench) -> None:
+    file = bench.write("sparse", "first\n")
+    os.truncate(file, 400_000_000_000)
+    bench.write("nul-free", "x" * 9_000 + "\n")
+    os.truncate(bench.cwd / "nul-free", 400_000_000_000)
+    before = threading.active_count()
+    task = asyncio.ensure_future(bench.run(ReadTool(), path="nul-free"))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        while threading.active_count() == before and not task.done():  # noqa: ASYNC110 - a real thread
+            await asyncio.sleep(0.005)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await asyncio.get_running_loop().shutdown_default_executor()  # waits for the thread
+
+
+async def test_a_file_that_is_too_long_to_count_says_so(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.tools.read.MAX_SCAN", 10_000)
+    bench.write("long", "x\n" * 20_000)
+    with pytest.raises(ToolError, match="more than 10 kB would have to be read"):
+        await bench.run(ReadTool(), path="long", offset=15_000)

@@ -308,6 +308,23 @@ def test_a_folder_that_is_gone_is_said(program: ScriptedProgram, home: Path) -> 
     assert ended.code == 2 and "is gone" in ended.err
 
 
+@pytest.mark.parametrize("fork", [False, True])
+def test_J4_a_session_follows_its_folder(program: ScriptedProgram, home: Path, fork: bool) -> None:
+    (home / "old").mkdir()
+    program.run("--cwd", "old", "Get the report.", replies=ASKS)
+    (home / "old").rename(home / "new")
+    id = program.ids[0]
+    if fork:
+        id = program("sessions", "fork", id, "--cwd", "new").out.strip()
+    where = [] if fork else ["--cwd", "new"]
+    assert program("resume", id, *where, "--answer", "done", replies=[says("Done.")]).code == 0
+    started = [e for e in Store().read(id).events() if isinstance(e, ev.RunStarted)]
+    assert started[-1].cwd == str(home / "new")
+    again = program("resume", id, "--prompt", "And now?", replies=[says("Done.")])
+    assert again.code == 0, "the new folder is remembered"
+    assert json.loads(program("sessions", "show", id, "--json").out)["cwd"] == str(home / "new")
+
+
 def test_a_session_of_another_maker_is_shown_but_not_gone_on_with(program: ScriptedProgram) -> None:
     clock = VirtualClock()
     with Store().create(clock, meta={"cwd": 7}) as journal:

@@ -67,7 +67,7 @@ def test_a_wrong_command_says_what_is_wrong(typed: str, words: str) -> None:
 
 def test_the_slash_commands_stay_the_same() -> None:
     assert " ".join(SLASH) == (
-        "stop model bounds approve recovery compact queue changes search sessions decisions theme export help quit"
+        "stop model bounds approve recovery compact queue mcp changes search sessions decisions theme export help quit"
     )
 
 

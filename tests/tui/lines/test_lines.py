@@ -52,6 +52,7 @@ SAMPLES: tuple[ev.Event, ...] = (
     ev.ToolFinished(turn=1, call_id="i", name="n", text="x", summary="s", diff="d"),
     ev.ToolFinished(turn=1, call_id="j", name="n", text="x", summary="s", is_error=True),
     ev.ToolBatchFinished(turn=1, votes=1, of=2),
+    ev.ToolsChanged(server="s", state="failed", added=("a",), removed=("r",), of=1, why="w"),
     ev.TurnFinished(turn=1, usage=Usage(1, 2), cost=0.2, context=0.5, seconds=2.0),
     ev.Submission(accepted=False, call_id="i", attempt=1, of=3, errors=(ev.FieldError("p", "m"),)),
     ev.Decided(
@@ -62,7 +63,14 @@ SAMPLES: tuple[ev.Event, ...] = (
         seconds=2.0, until=100.0, decision="wait", reason="r", words="w", source="s", poll=1, polls=20
     ),
     ev.WaitEnded(how="skipped"),
-    ev.HumanRequested(id="q", kind="captcha", needed="n", where="w", tried="t"),
+    ev.HumanRequested(
+        id="q",
+        kind="captcha",
+        needed="n",
+        where="w",
+        tried="t",
+        fields=(ev.FormField("n", label="l", help="h"),),
+    ),
     ev.HumanAnswered(id="q", how="answered", text="x"),
     ev.QueueChanged(returned=(ev.QueuedMessage("i", "x"),)),
     ev.Steered(id="i", text="x"),

@@ -84,6 +84,10 @@ _OPTIONS = (
     click.option("--sandbox-network", "sandbox", flag_value="network", help="The same, with a network."),
     click.option("--tools", metavar="read,grep,…", help="The tools to offer (default: all; '' for none)."),
     click.option(
+        "--mcp", multiple=True, metavar="NAME", help="Start only these MCP servers (may be repeated)."
+    ),
+    click.option("--no-mcp", is_flag=True, help="Start no MCP server."),
+    click.option(
         "--no-recovery",
         "recovery",
         is_flag=True,

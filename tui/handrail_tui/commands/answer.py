@@ -15,9 +15,10 @@ _IF_NOT_RUNNING = 'Resume it with the answer: handrail resume {id} --answer "…
 @click.command()
 @click.argument("words", nargs=-1, metavar="[ID] [TEXT]")
 @click.option("--cannot", is_flag=True, help="Say that you cannot do it; TEXT may say why.")
+@click.option("--cancel", is_flag=True, help="Put the question away without a decision.")
 @click.option("--which", metavar="Q", help="The id of the question, when several are open.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answered question as JSON.")
-def answer(words: tuple[str, ...], cannot: bool, which: str | None, as_json: bool) -> int:
+def answer(words: tuple[str, ...], cannot: bool, cancel: bool, which: str | None, as_json: bool) -> int:
     """Answer the question of a run in another terminal. Without TEXT: say that it is done.
 
     ID may be left out when one run is active; the beginning of an ID is enough.
@@ -28,6 +29,7 @@ def answer(words: tuple[str, ...], cannot: bool, which: str | None, as_json: boo
     handrail answer                           done, where one run is active
     handrail answer 1kq0z                     done: the captcha is solved
     handrail answer 1kq0z "use the old API"
+    handrail answer 1kq0z "name=Ada age=36"   a form: name=value, or JSON
     handrail answer 1kq0z --cannot "no access"
     pass show site | handrail answer 1kq0z
     """
@@ -41,7 +43,7 @@ def answer(words: tuple[str, ...], cannot: bool, which: str | None, as_json: boo
         if text is not None:
             raise click.UsageError("This question asks for a secret. Leave out TEXT: you will be prompted.")
         text = _secret(str(question["needed"]))
-    how = "declined" if cannot else "resolved" if text is None else "answered"
+    how = "cancelled" if cancel else "declined" if cannot else "resolved" if text is None else "answered"
     run.send("answer", id=question["id"], how=how, text=text or "")
     if as_json:
         click.echo(safe_json({**question, "how": how}))

@@ -154,7 +154,11 @@ def _rows(loaded: settings.LoadedSettings) -> Iterator[tuple[str, str]]:
         for path, value in _leaves(source.data):
             in_force[path] = (value, source.place(path).partition(": ")[0])
     for path, (value, place) in sorted(in_force.items()):
-        shown = '"…"' if path[-1] == "key" or "headers" in path else json.dumps(value, ensure_ascii=False)
+        shown = (
+            '"…"'
+            if path[-1] == "key" or {"headers", "env"} & {*path}
+            else json.dumps(value, ensure_ascii=False)
+        )
         yield f"{'.'.join(path)} = {shown}", place
 
 

@@ -8,7 +8,7 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -21,6 +21,7 @@ from handrail import __version__, settings, trust
 from handrail.errors import ConfigError
 from handrail.toml import short_path
 from handrail_tui.sessions.model import NoModel, resolve_model
+from handrail_tui.sessions.servers import known_servers
 from handrail_tui.view.text import clean_for_terminal
 
 _WORDS: Final = {"ok": "ok", "hint": "note", "bad": "ERROR"}
@@ -83,6 +84,7 @@ def _settings() -> Iterator[CheckResult]:
     yield from _model(loaded.settings)
     yield from _keys(loaded.settings)
     yield from _servers(loaded.settings)
+    yield from _mcp_servers(loaded.settings, cwd)
     yield from _local_models()
     yield from _theme(loaded.settings)
     yield from _sandbox(loaded.settings)
@@ -138,6 +140,34 @@ def _servers(chosen: settings.Settings) -> Iterator[CheckResult]:
             silent.append(f"{server.provider} ({server.base_url})")
     if silent:
         yield CheckResult("hint", "server", f"not running: {', '.join(silent)}")
+
+
+def _mcp_servers(chosen: settings.Settings, cwd: Path) -> Iterator[CheckResult]:
+    """A row for each MCP server: started, looked at and ended."""
+    trusted = trust.is_trusted(trust.project_root(cwd), also=chosen.trusted)
+    servers = {n: s for n, s in known_servers(chosen, cwd, trusted=trusted).items() if s.enabled}
+    if not servers:
+        return
+    from handrail.mcp import Servers
+    from handrail.tools.source import ServerStatus
+
+    async def look() -> Sequence[ServerStatus]:
+        session = Servers(servers, cwd=cwd)
+        session.start()
+        try:
+            await session.settle(patiently=True)
+            return session.statuses()
+        finally:
+            await session.close()
+
+    for status in asyncio.run(look()):
+        if status.state != "ready":
+            yield CheckResult("bad", "mcp", f"{status.name}: {status.why} (handrail mcp test {status.name})")
+            continue
+        words = f"{status.name}: {len(status.tools)} tools, {status.version}, protocol {status.protocol}"
+        yield CheckResult("ok", "mcp", words)
+        for name, why in status.left_out:
+            yield CheckResult("hint", "mcp", f"{status.name}: the tool {name} is left out: {why}")
 
 
 def _local_models() -> Iterator[CheckResult]:

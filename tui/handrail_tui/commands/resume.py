@@ -40,10 +40,14 @@ def _number(text: str) -> float:
     return int(text) if text.isdigit() else float(text)
 
 
+_FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
+
+
 @click.command()
 @click.argument("id", required=False)
 @click.option("--answer", metavar="TEXT", help="Answer the open question.")
 @click.option("--prompt", metavar="TEXT", help="Continue with a new prompt.")
+@click.option("--cwd", type=_FOLDER, metavar="DIR", help="Where its folder is now, if it was moved.")
 @click.option("-m", "--model", metavar="PROVIDER/NAME", help="Use another model from now on.")
 @click.option("--base-url", metavar="URL", help="The server's address, if it moved.")
 @click.option("--max-turns", type=Bound(), metavar="N|+N", help="Limit of requests; +10 allows ten more.")
@@ -67,6 +71,7 @@ def resume(
     id: str | None,
     answer: str | None,
     prompt: str | None,
+    cwd: Path | None,
     model: str | None,
     base_url: str | None,
     approve: str | None,
@@ -97,6 +102,7 @@ def resume(
     request = ResumeRequest(
         answer=answer,
         prompt=prompt,
+        cwd=cwd,
         flags={name: value for name, value in said.items() if value is not None} | recovery,
         bounds={name: change for name, change in bounds.items() if change is not None},
     )

@@ -149,12 +149,18 @@ def export(id: str, form: str, output: Path | None) -> int:
 @sessions.command()
 @click.argument("id")
 @click.option("--at", "turn", type=click.IntRange(1), metavar="TURN", help="Copy up to the end of this turn.")
-def fork(id: str, turn: int | None) -> int:
+@click.option(
+    "--cwd",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    metavar="DIR",
+    help="The folder that the copy works in.",
+)
+def fork(id: str, turn: int | None, cwd: Path | None) -> int:
     """Copy a session up to a turn into a new one. Prints the new ID."""
     from handrail.clock import RealClock
     from handrail.session.store import Store
 
-    click.echo(Store().fork(id, RealClock(), at_turn=turn))
+    click.echo(Store().fork(id, RealClock(), at_turn=turn, cwd=cwd))
     return 0
 
 

@@ -118,6 +118,13 @@ _RUN = (
         slash="queue",
         help="edit, reorder or withdraw queued messages",
     ),
+    Action(
+        "run.mcp",
+        title="Servers",
+        slash="mcp",
+        argument="[on|off NAME]",
+        help="MCP servers: their state and tools; switch one on or off",
+    ),
     Action("run.another_model", title="Model", help="change the model, from the next request on"),
     Action("run.take_back", title="Take back", help="edit the newest queued message"),
     Action(
@@ -267,6 +274,15 @@ _OVERLAYS = (
     Action("models.next", "down", "next", do="mark(1)", display="↓", priority=True),
     Action("models.previous", "up", "previous", do="mark(-1)", display="↑", priority=True),
     Action("models.back", "escape", "back"),
+    Action(
+        "servers.switch",
+        "enter,space",
+        "on or off",
+        where="servers.list",
+        do="screen.switch",
+        display="enter",
+    ),
+    Action("servers.back", "escape,q", "back", do="leave"),
     Action("queue.edit", "enter,e", "edit", where="queue.list", do="screen.edit", display="enter"),
     Action(
         "queue.earlier", "ctrl+up,K", "earlier", where="queue.list", do="screen.move(-1)", display="ctrl+↑"
@@ -292,6 +308,10 @@ _CARDS = (
     Action("human.open", "o", "open the link"),
     Action("human.stop", "x", "stop"),
     _hidden("human.secret", "ctrl+s", "secret on/off"),
+    Action("form.fill", "enter", "fill it in"),
+    Action("form.cannot", "c", "decline"),
+    Action("form.cancel", "p", "put away"),
+    Action("form.stop", "x", "stop"),
     Action("approve.once", "enter,y", "once"),
     Action("approve.session", "s", "always this session"),
     Action("approve.deny", "n", "deny"),

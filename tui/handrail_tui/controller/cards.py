@@ -2,7 +2,7 @@
 
 A trigger is an event or a `Stall`. The order of urgency, and the widget of each:
 
-    needs you        HumanRequested                       HumanCard
+    needs you        HumanRequested                       HumanCard, FormCard when it has fields
     approve          ApprovalRequested                    ApprovalCard
     waiting          WaitStarted, decision `wait`         WaitCard
     retrying         WaitStarted, any other decision      RetryCard
@@ -27,6 +27,7 @@ from handrail.policy import Bounds
 from handrail.session.protocol import SessionProtocol
 from handrail_tui.view.listing import resume_command
 from handrail_tui.view.state import ViewState
+from handrail_tui.view.text import one_line
 
 BoundKind: TypeAlias = Literal["max_turns", "max_attempts", "deadline_s", "max_total_tokens", "max_cost"]
 
@@ -171,7 +172,7 @@ class Answer:
     """A question was answered (rule H3). A secret `text` stays out of logs and of `repr`."""
 
     id: str
-    how: Literal["resolved", "answered", "declined", "stopped"]
+    how: Literal["resolved", "answered", "declined", "cancelled", "stopped"]
     text: str = field(default="", repr=False)
     secret: bool = False
 
@@ -274,7 +275,10 @@ def apply(choice: Choice, run: CardCommands) -> None:
         case Approve():
             session.approve(choice.id, choice.how, choice.text)
         case Answer():
-            session.answer(choice.id, choice.how, choice.text, secret=choice.secret)
+            try:
+                session.answer(choice.id, choice.how, choice.text, secret=choice.secret)
+            except ValueError as error:  # an answer that does not fit the form
+                run.note(one_line(str(error), 300))
         case SkipWait():
             session.skip_wait()
         case Postpone():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from handrail.session.protocol import SessionProtocol
+from handrail.tools.source import ToolSource
 from handrail_tui.controller.changes import RunChanges
 from handrail_tui.view.state import ViewState
 
@@ -85,6 +86,13 @@ class OpenQueue:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenServers:
+    """The MCP servers of a run."""
+
+    source: ToolSource
+
+
+@dataclass(frozen=True, slots=True)
 class OpenHelp:
     """The keys of what has focus, and the slash commands that work there."""
 
@@ -113,6 +121,7 @@ Destination: TypeAlias = (
     | OpenChanges
     | OpenDecisions
     | OpenQueue
+    | OpenServers
     | OpenHelp
     | OpenModels
     | OpenThemes

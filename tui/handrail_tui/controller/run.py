@@ -26,6 +26,7 @@ from handrail_tui.controller.destinations import (
     OpenHelp,
     OpenModels,
     OpenQueue,
+    OpenServers,
     OpenThemes,
 )
 from handrail_tui.view.state import ViewChange, ViewState
@@ -210,6 +211,8 @@ class RunController:
         match name:
             case "queue" | "take_back":
                 return bool(self.view.steering or self.view.follow_ups)
+            case "mcp":
+                return self.session.tool_source is not None
             case "another_model":
                 return self.make_provider is not None
         return self.enabled(name)
@@ -331,6 +334,24 @@ class RunController:
         """Summarise older turns."""
         self.session.compact()
         return "older turns are summarised before the next request"
+
+    def act_mcp(self, args: str) -> str | None:
+        """Show the MCP servers, or switch one on or off."""
+        source = self.session.tool_source
+        if source is None:
+            return "no MCP server is used here; handrail mcp add sets one up"
+        if not args:
+            self._display.navigate(OpenServers(source))
+            return None
+        word, _, name = args.partition(" ")
+        if word not in ("on", "off") or not name.strip():
+            return f"/mcp takes on NAME or off NAME, not {one_line(args, 40)}"
+        try:
+            source.switch(name.strip(), word == "on")
+        except KeyError:
+            known = ", ".join(status.name for status in source.statuses())
+            return f"there is no server {one_line(name, 40)}; there are {known}"
+        return f"{one_line(name, 40)} is switched {word}, from the next request on"
 
     def act_queue(self, args: str) -> None:
         """Show the queued messages."""

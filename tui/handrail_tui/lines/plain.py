@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from handrail import events as ev
+from handrail.forms import described
 from handrail.messages import Failure
 from handrail.tools.sandbox import UNPROTECTED
 from handrail.tools.submit import SubmitTool
@@ -262,6 +263,9 @@ class Plain:
         else:
             self._say(f"not summarised: {event.why}", _WRONG)
 
+    def tools_changed(self, event: ev.ToolsChanged) -> None:
+        self._say(f"tools: {wording.tools_changed(event)}", _WRONG if event.state == "failed" else None)
+
     # people
 
     def human_requested(self, event: ev.HumanRequested) -> None:
@@ -276,6 +280,8 @@ class Plain:
             self._quote(f"where: {event.where}")
         if event.tried:
             self._quote(f"tried: {event.tried}")
+        for line in described(event.fields):
+            self._quote(f"- {one_line(line, 500)}")
 
     def human_answered(self, event: ev.HumanAnswered) -> None:
         if event.how == "nobody":

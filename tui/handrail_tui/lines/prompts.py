@@ -7,6 +7,7 @@ appeared does not answer it.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import sys
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias
 
 from handrail import events as ev
+from handrail.forms import FormError, check_values, described
 from handrail_tui.lines.json_lines import Out
 from handrail_tui.view.text import one_line, reveal
 
@@ -56,6 +58,14 @@ _QUESTION: Final = (
 )
 
 
+_FORM: Final = (
+    NumberedChoice("answered", "fill it in"),
+    NumberedChoice("declined", "decline", "why"),
+    NumberedChoice("cancelled", "put it away without a decision"),
+    NumberedChoice("stopped", "stop the run"),
+)
+
+
 class Prompter:
     """A listener that asks the person, one question at a time, in order."""
 
@@ -91,16 +101,31 @@ class Prompter:
         self._next()
 
     async def _ask(self, event: Asked) -> None:
-        choices = _QUESTION if isinstance(event, ev.HumanRequested) else _approval(event)
+        choices = _choices(event)
         secret = isinstance(event, ev.HumanRequested) and event.secret
         for number, choice in enumerate(choices, 1):
             self._out.line(f"  {number}  {choice.label}" if choice else f"  {number}  (not available)")
         choice, words = await self._chosen(choices, secret)
         self._open.pop(event.id, None)
         if isinstance(event, ev.HumanRequested):
+            if event.fields and choice.how == "answered":
+                words = await self._filled(event.fields)
             self._session.answer(event.id, choice.how, words, secret=secret and choice.how == "answered")
         else:
             self._session.approve(event.id, choice.how, words)
+
+    async def _filled(self, fields: tuple[ev.FormField, ...]) -> str:
+        """The values of a form, asked for one after the other, as JSON; a wrong one is asked for again."""
+        values: dict[str, Any] = {}
+        for field in fields:
+            self._out.line(f"{one_line(described((field,))[0], 500)}:")
+            while (line := await self._terminal.line()) is not None:
+                try:
+                    values |= check_values((field,), {field.name: line.strip()})
+                    break
+                except FormError as error:
+                    self._out.line(one_line(str(error), 500))
+        return json.dumps(values, ensure_ascii=False)
 
     async def _chosen(
         self, choices: tuple[NumberedChoice | None, ...], secret: bool
@@ -121,6 +146,12 @@ class Prompter:
                 words = (await self._terminal.line(secret=secret) or "").strip()
             if words or not choice.needs_words:
                 return choice, words
+
+
+def _choices(event: Asked) -> tuple[NumberedChoice | None, ...]:
+    if isinstance(event, ev.ApprovalRequested):
+        return _approval(event)
+    return _FORM if event.fields else _QUESTION
 
 
 def _approval(event: ev.ApprovalRequested) -> tuple[NumberedChoice | None, ...]:

@@ -114,12 +114,14 @@ class RunScreen(Screen[None]):
         self.set_interval(_TICK_S, self.tick)
         self.set_timer(_WARM_UP_S, warm_up)
         self.recall(self._past)
+        self.session.start_servers()
         if self._begin is not None:
             self.controller.drive(self._begin())
 
     async def on_unmount(self) -> None:
         self._unlisten()
         await self.controller.close()
+        await self.session.end_servers()
         if self._throttle is not None:
             self._throttle.close()
         if self._attention is not None:

@@ -11,6 +11,7 @@ from handrail import instructions, trust
 from handrail.settings import Hooks, LoadedSettings, Settings
 from handrail_tui.sessions.model import resolve_model
 from handrail_tui.sessions.project_trust import warn_untrusted
+from handrail_tui.sessions.servers import chosen_servers
 
 if TYPE_CHECKING:
     from handrail.clock import Clock
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from handrail.policy import Bounds, RecoveryPolicy
     from handrail.providers.base import Provider
     from handrail.providers.catalog import Resolved
+    from handrail.server_settings import ServerSettings
     from handrail.session import Session
     from handrail.session.person import PersonCommands
     from handrail.session.writer import JournalWriter
     from handrail.tools.base import Tool
+    from handrail.tools.source import ToolSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class SessionBuilder:
     provider: Provider
     tools: list[Tool]
     instructions: tuple[Instruction, ...]
+    servers: dict[str, ServerSettings]
 
     @classmethod
     def load(cls, loaded: LoadedSettings, cwd: Path, clock: Clock) -> SessionBuilder:
@@ -55,7 +59,8 @@ class SessionBuilder:
         in_force = instructions.load(cwd, trusted=trusted, system=system)
         resolved = resolve_model(chosen)
         provider = catalog.make_provider(resolved, clock)
-        return cls(chosen, cwd, clock, resolved, provider, tools, in_force)
+        servers = chosen_servers(chosen, cwd, trusted=trusted)
+        return cls(chosen, cwd, clock, resolved, provider, tools, in_force, servers)
 
     def build(
         self,
@@ -78,6 +83,7 @@ class SessionBuilder:
             recovery=recovery,
             approve=self.settings.approve,
             calls_at_once=self.settings.calls_at_once,
+            output_folder=writer.journal.path.parent / "output",
             clock=self.clock,
             record=writer,
             id=writer.journal.session,
@@ -86,9 +92,20 @@ class SessionBuilder:
             max_output=self.settings.max_output,
             effort=self.settings.effort,
             secrets=self._secrets(),
+            source=self._source(writer.journal.path.parent),
         )
         attach(session, writer, self.settings, self.cwd)
         return session
+
+    def _source(self, folder: Path) -> ToolSource | None:
+        """The MCP servers of the session, not started yet. Nothing of them is imported without one."""
+        if not self.servers:
+            return None
+        from handrail.mcp import Servers
+
+        return Servers(
+            self.servers, cwd=self.cwd, clock=self.clock, folder=folder / "mcp", sessions=folder.parent
+        )
 
     def _secrets(self) -> list[str]:
         """The keys to mask: those of the environment, of the model and of the settings (rule J5)."""
@@ -97,7 +114,13 @@ class SessionBuilder:
 
         keys = [self.resolved.api_key, *(p.key for p in self.settings.providers.values())]
         known = [key for key in keys if key and not key.startswith(("!", "keyring:"))]
-        return [*key_values(os.environ), *known, *secrets_in(self.resolved.headers, self.resolved.base_url)]
+        of_servers = [secret for server in self.servers.values() for secret in server.secrets]
+        return [
+            *key_values(os.environ),
+            *known,
+            *secrets_in(self.resolved.headers, self.resolved.base_url),
+            *of_servers,
+        ]
 
 
 def attach(session: PersonCommands, writer: JournalWriter, chosen: Settings, cwd: Path) -> None:

@@ -33,6 +33,8 @@ class RunOptions:
     hold: bool = False
     cwd: str = "."
     system: str | None = None
+    mcp: tuple[str, ...] | None = None
+    no_mcp: bool = False
     plain: bool = False
     as_json: bool = False
 
@@ -65,6 +67,7 @@ class RunOptions:
             "approve": self.approve,
             "sandbox": self.sandbox,
             "tools": tools,
+            "servers": [] if self.no_mcp else [*(self.mcp or ())] or None,
             "system": self.system,
         }
         bounds = {

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from handrail import instructions, settings, trust
+from handrail.server_files import project_files
 from handrail.toml import short_path
 from handrail_tui.lines import faults
 from handrail_tui.view.text import one_line
@@ -34,7 +35,7 @@ def warn_untrusted(cwd: Path, loaded: settings.LoadedSettings) -> None:
 
 def _needing_trust(cwd: Path, loaded: settings.LoadedSettings) -> str:
     """What would be used if the project were trusted, in words."""
-    parts = sorted({path.name for path in instructions.find(cwd)})
+    parts = sorted({path.name for path in [*instructions.find(cwd), *project_files(cwd)]})
     if loaded.held_back:
         parts.append(f"{settings.PROJECT_FILE} ({', '.join(loaded.held_back)})")
     return " and ".join(parts)

@@ -132,6 +132,13 @@ class InertSession:
     """A session whose commands do nothing: what a screen needs of one that is only shown."""
 
     running = False
+    tool_source = None
+
+    def start_servers(self) -> None:
+        """Nothing to start."""
+
+    async def end_servers(self) -> None:
+        """Nothing to end."""
 
     async def run(self, prompt: str, *, context: str | None = None) -> RunEnded:
         raise RuntimeError("a replay cannot be continued")

@@ -44,7 +44,8 @@ class BoundChange:
 class ResumeRequest:
     """How to resume a session: as it stands, with an answer, or with another prompt.
 
-    `wait`: a session that is done is opened to wait for a prompt, not refused.
+    `cwd` is where its folder is now, None: where it was. `wait`: a session that is done is opened to wait for a prompt,
+    not refused.
     `flags` are settings for the rest of the session, nested by key; `bounds` are changes to its bounds.
     """
 
@@ -52,6 +53,7 @@ class ResumeRequest:
     prompt: str | None = None
     context: str | None = None
     wait: bool = False
+    cwd: Path | None = None
     flags: Mapping[str, Any] = field(default_factory=dict)
     bounds: Mapping[str, BoundChange] = field(default_factory=dict)
 
@@ -116,9 +118,12 @@ def _rebuild(
 
     id, header = journal.session, journal.contents.header
     spec = made(header.meta if header else {}, id)
-    cwd = Path(spec.cwd)
+    cwd = request.cwd or Path(past.latest("cwd") or spec.cwd)
     if not cwd.is_dir():
-        raise ConfigError(f"the folder of session {id} is gone: {short_path(cwd)}.")
+        raise ConfigError(
+            f"the folder of session {id} is gone: {short_path(cwd)}. "
+            f"If it was moved or renamed: handrail resume {id} --cwd DIR"
+        )
     if spec.command:
         raise ConfigError(
             f"session {id} followed a program, which cannot be resumed. Run it again: "

@@ -32,6 +32,10 @@ def clean_question(event: ev.HumanRequested) -> ev.HumanRequested:
         where=one_line(reveal(event.where), 2_000),
         tried=clean_for_terminal(event.tried),
         tool=one_line(event.tool, 60) if event.tool else None,
+        fields=tuple(
+            replace(field, label=one_line(field.label, 100), help=clean_for_terminal(field.help))
+            for field in event.fields
+        ),
     )
 
 

@@ -221,7 +221,7 @@ class DecisionItem:
 
 @dataclass(slots=True)
 class RunFacts:
-    """The run's prompt, model, folder and settings."""
+    """The run's prompt, model, folder and settings. `servers` counts the tools of each MCP server."""
 
     title: str = ""
     model: str = ""
@@ -231,6 +231,7 @@ class RunFacts:
     approve: str = "ask"
     sandbox: str = ""
     tools: tuple[str, ...] = ()
+    servers: dict[str, int] = field(default_factory=dict)
     instructions: tuple[tuple[str, str], ...] = ()
     has_output: bool = False
 

@@ -331,6 +331,14 @@ class ViewState:
     def _notice(self, e: ev.Notice) -> ViewChange:
         return self._add(NoteItem(cut_lines(clean_long(e.text), 1_000), e.level))
 
+    def _tools_changed(self, e: ev.ToolsChanged) -> ViewChange:
+        name = one_line(e.server, 40)
+        self.header.servers.pop(name, None)
+        if e.of:
+            self.header.servers[name] = e.of
+        level: Literal["info", "warning"] = "warning" if e.state == "failed" else "info"
+        return self._add(NoteItem(wording.tools_changed(e), level), facts=True)
+
     # People -------------------------------------------------------------------------------------------------
 
     def _human_requested(self, e: ev.HumanRequested) -> ViewChange:

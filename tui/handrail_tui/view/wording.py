@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Final, Literal, NamedTuple
 
-from handrail.events import BudgetSpent, Decided, Outcome, RunFinished
+from handrail.events import BudgetSpent, Decided, Outcome, RunFinished, ToolsChanged
 from handrail.messages import FAILURE_WORDS
 from handrail_tui.view.items import AttemptItem, Tone
 from handrail_tui.view.text import about, count, join, one_line, plural
@@ -54,8 +54,10 @@ _ANSWERS: Final = {
     "resolved": "done",
     "answered": "answered",
     "declined": "cannot",
+    "cancelled": "put away without a decision",
     "stopped": "stopped the run",
     "nobody": "nobody was there to answer",
+    "withdrawn": "the question was withdrawn",
 }
 
 _APPROVALS: Final = {
@@ -103,6 +105,23 @@ def reply_end(stop_reason: str, detail: str | None = None) -> str:
 def answer(how: str) -> str:
     """How a question was answered."""
     return _ANSWERS.get(how, one_line(how, 20))
+
+
+def tools_changed(event: ToolsChanged) -> str:
+    """What happened to a server's tools, in a line."""
+    name, number = one_line(event.server, 40), len(event.added)
+    why = f": {one_line(event.why, 300)}" if event.why else ""
+    match event.state:
+        case "starting":
+            return f"{name} is still starting; its tools join later"
+        case "failed":
+            return f"{name} does not work{why}"
+        case "off":
+            return f"{name} is switched off"
+    parts = [f"{number} {'tool' if number == 1 else 'tools'} joined"] if number else []
+    if event.removed:
+        parts.append(f"{len(event.removed)} left")
+    return f"{name}: {', '.join(parts) or event.state} ({event.of} now)"
 
 
 def approval(how: str) -> str:

@@ -40,7 +40,9 @@ class RunHeader(Widget):
             words = next((w for w in (f"{short}  {folder}", short) if len(w) <= room * 2 // 3), "")
             right = styled((words.strip(), "$dim"))
         held = ("  sandbox", "$waiting") if header.sandbox else ("", "")
-        left = name + styled(held, (f"  {header.title}", "$dim"))
+        served = ", ".join(f"{name} {number}" for name, number in header.servers.items())
+        tools = f"   tools: {len(header.tools)} + {served}" if served else ""
+        left = name + styled(held, (f"  {header.title}", "$dim"), (tools, "$faint"))
         left = left.truncate(max(8, width - right.cell_length - 2), ellipsis=True)
         return left + " " * max(1, width - left.cell_length - right.cell_length) + right
 

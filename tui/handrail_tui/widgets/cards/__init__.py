@@ -13,6 +13,7 @@ from handrail_tui.widgets.cards._approval import ApprovalCard
 from handrail_tui.widgets.cards._bound import BoundCard
 from handrail_tui.widgets.cards._failed import FailedCard
 from handrail_tui.widgets.cards._finished import FinishedCard
+from handrail_tui.widgets.cards._form import FormCard
 from handrail_tui.widgets.cards._human import HumanCard
 from handrail_tui.widgets.cards._retrying import RetryCard
 from handrail_tui.widgets.cards._stalled import StalledCard
@@ -28,7 +29,7 @@ def card_for(
     context = context or CardContext()
     match trigger:
         case HumanRequested():
-            return HumanCard(trigger, clock, guard)
+            return (FormCard if trigger.fields else HumanCard)(trigger, clock, guard)
         case ApprovalRequested():
             return ApprovalCard(trigger, clock, guard)
         case WaitStarted(decision="wait"):

@@ -6,13 +6,13 @@ import asyncio
 import codecs
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from typing import Final
 
 from handrail.clock import Clock
 from handrail.messages import clean
-from handrail.tools._output import MAX_LINES, count, size
+from handrail.tools.kept import MAX_SESSION, KeptOutput
+from handrail.tools.output import MAX_LINES, count, size
 
 MAX_BYTES: Final = 30_000
 """The model gets a third of this from the start of the output and the rest from its end, where errors are."""
@@ -27,10 +27,11 @@ LIVE_CHARS: Final = 8_192
 
 class Capture:
     """Collects bytes as they come. `path` is the file with the whole output, if it was too long for the
-    model."""
+    model; it is one of the session's kept outputs."""
 
-    def __init__(self, clock: Clock, progress: Callable[[str], None]) -> None:
+    def __init__(self, clock: Clock, progress: Callable[[str], None], kept: KeptOutput) -> None:
         self._clock = clock
+        self._session = kept
         self._live = _Live(progress)
         self._head = bytearray()
         self._tail = bytearray()
@@ -96,8 +97,8 @@ class Capture:
         return f"[… {left_out} left out; {whole} is in {self.path}: read {call}]"
 
     async def _keep(self, data: bytes) -> None:
-        data = data[: max(0, MAX_KEPT - self._kept)]
-        if not data or self._lost is not None:
+        """Write what fits. A disk that is full, and a session that has kept enough, lose the rest and say so."""
+        if self._lost is not None:
             return
         try:
             await self._clock.in_thread(lambda: self._write(data))
@@ -105,13 +106,18 @@ class Capture:
             self._lost = error.strerror or str(error)
 
     def _write(self, data: bytes) -> None:
+        data = data[: max(0, min(MAX_KEPT - self._kept, self._session.room()))]
+        if not data:
+            if self._file is None:
+                self._lost = f"the session has kept {size(MAX_SESSION)} already"
+            return
         if self._file is None:
-            self._file, path = tempfile.mkstemp(prefix="handrail-", suffix=".log")  # mode 0600
-            self.path = os.path.realpath(path)
+            self._file, self.path = self._session.create()
         view = memoryview(data)
         while view:
             written = os.write(self._file, view)
             self._kept += written
+            self._session.took(written)
             view = view[written:]
 
 
