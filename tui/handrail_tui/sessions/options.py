@@ -48,7 +48,17 @@ class RunOptions:
 
     def check_agent(self) -> None:
         """Raises click.UsageError for options that mean nothing to an agent of others."""
-        own = ("model", "api", "base_url", "schema", "max_attempts", "max_output", "tools", "system")
+        own = (
+            "model",
+            "api",
+            "base_url",
+            "schema",
+            "max_attempts",
+            "max_output",
+            "tools",
+            "system",
+            "sandbox",
+        )
         given = [name for name in own if getattr(self, name) is not None]
         if given:
             flag = given[0].replace("_", "-")
