@@ -169,8 +169,10 @@ def shuffled(value: Any, chance: random.Random) -> Any:
     }
 
 
-def odd_bytes(api: str, events: list[Event], chance: random.Random) -> tuple[list[bytes | float], bool]:
-    """The events as an odd server sends them, and whether its connection breaks."""
+def odd_bytes(
+    api: str, events: list[Event], chance: random.Random, longest_s: float
+) -> tuple[list[bytes | float], bool]:
+    """The events as an odd server sends them, with pauses, and whether its connection breaks."""
     end = chance.choice(("\n", "\r\n", "\r"))
     blank = "" if chance.random() < 0.1 else end
     noise = ["", f": keep-alive{end}{end}", f"retry: 10{end}{end}", f"event: ping{end}data: {{}}{end}{end}"]
@@ -197,7 +199,7 @@ def odd_bytes(api: str, events: list[Event], chance: random.Random) -> tuple[lis
         chunks.append(body[at : at + size])
         at += size
         if chance.random() < 0.05:
-            chunks.append(chance.choice((0.2, 4.0, 7.0)))
+            chunks.append(min(longest_s, chance.choice((0.2, 4.0, 7.0))))
     return chunks, chance.random() < 0.3
 
 
@@ -243,7 +245,8 @@ async def attempt(bench: Bench, seed: int) -> bool:
         events.insert(chance.randint(0, len(events)), chance.choice(ERRORS))
     elif chance.random() < 0.2:
         events.pop()
-    chunks, broken = odd_bytes(api, events, chance)
+    # An error long after the end mark is not waited for.
+    chunks, broken = odd_bytes(api, events, chance, longest_s=0.2 if told else 7.0)
     if api == "openai-chat" and events[0].get("choices", [{}])[0].get("finish_reason"):
         broken = True  # a word with the first piece: whether more was to come, only the connection can tell
     message = await bench.ask(api, chunks, broken)
