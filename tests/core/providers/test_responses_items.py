@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from mock_server import MockServer
-from replay import ask, stream_of
+from replay import HELLO, ask, stream_of
 from responses_events import Event, Reply, added, call, calling, delta, end, item_done, message, words
 
+from handrail.messages import Text
 from handrail.providers.responses import OpenAIResponses
 
 
