@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from oddities import OWN, oddities
 
 from handrail.settings import Settings
 
@@ -30,6 +31,15 @@ def table() -> ModuleType:
 def test_the_table_of_providers_is_the_catalog(table: ModuleType) -> None:
     made = table.with_region(PAGE, "providers", list(table.provider_table()))
     assert made == PAGE, "run: python docs/make/providers_table.py --providers"
+
+
+def test_the_table_of_oddities_is_that_of_the_files() -> None:
+    spec = importlib.util.spec_from_file_location("oddities_table", ROOT / "docs/make/oddities_table.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rows = [dict(oddity.row) for oddity in oddities(OWN)]
+    assert module.page(rows) == PAGE, "run: python docs/make/oddities_table.py"
 
 
 def test_the_table_of_proofs_has_a_row_for_each_proof(table: ModuleType) -> None:

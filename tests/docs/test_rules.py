@@ -16,11 +16,6 @@ NUMBER = r"[SLRWUKHJ]\d{1,2}"
 NOT_RULES = {"S0": "a pricing tier that Azure names in its errors"}
 
 UNTESTED = {
-    "W1": "not implemented yet",
-    "W2": "not implemented yet",
-    "W3": "not implemented yet",
-    "W4": "not implemented yet, but for thinking",
-    "W5": "not implemented yet, but for arguments and ids",
     "W6": "not implemented yet",
     "U9": "not implemented yet",
 }

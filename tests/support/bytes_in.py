@@ -61,6 +61,11 @@ class ByteServer(httpx.AsyncBaseTransport):
         self._headers = {"content-type": CONTENT_TYPE, **(headers or {})}
         self.requests: list[bytes] = []
 
+    def say(self, chunks: Sequence[bytes | float], *, broken: bool = False) -> None:
+        """Answer with these from now on."""
+        self._chunks, self._broken = chunks, broken
+        self.requests.clear()
+
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request.content)
         return httpx.Response(

@@ -151,6 +151,7 @@ class EventDecoder:
         self._found.append(ServerEvent(self._event, data))
         self._data.clear()
         self._data_size = 0
+        self._event = ""
 
     def _dispatch_bare(self) -> None:
         self._found.append(ServerEvent(BARE, "\n".join(self._bare)))

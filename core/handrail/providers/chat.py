@@ -62,10 +62,15 @@ _NOT_OURS = ("tool", "function")  # roles of results that a gateway repeats in i
 
 @dataclass(slots=True)
 class _Choice:
-    """One of the choices of a reply: all are parts of one answer, because one was asked for."""
+    """One of the choices of a reply: all are parts of one answer, because one was asked for.
+
+    `hasty`: content came behind its finish word. `claim`: a word on the last piece of such a choice.
+    """
 
     number: int
     word: str = ""
+    claim: str = ""
+    hasty: bool = False
     calls: list[OpenBlock] = field(default_factory=list)
     by_index: dict[int, OpenBlock] = field(default_factory=dict)
     text: OpenBlock | None = None
@@ -95,8 +100,9 @@ class ChatReader(ReplyReader):
         counted = self._count(event)
         if grew:
             self.marked = self.counted = False
-        elif counted and self.word:
-            self.counted = True
+        elif counted:
+            self._confirm()
+            self.counted = bool(self.word)
         told = self._error(event, choices)
         return parts if told is None else _then(parts, told)
 
@@ -148,18 +154,21 @@ class ChatReader(ReplyReader):
         grew = choice.grew or len(parts) > before
         if grew and choice.word:
             choice.word = ""  # content came behind the word: it was not the end (rule W2)
+            choice.hasty = True
+        if grew and choice.hasty:
+            choice.claim = ""
             self.word = self._word()
         self._count(given)
         word = given.get("finish_reason")
         if word is None:
             word = given.get("finishReason")
         if word is not None:
-            self._end(choice, word, given.get("native_finish_reason"))
+            self._end(choice, word, given.get("native_finish_reason"), grew=grew)
         elif grew and self.word:
             self.word = self._word()
         return grew
 
-    def _end(self, choice: _Choice, word: Any, native: Any) -> None:
+    def _end(self, choice: _Choice, word: Any, native: Any, *, grew: bool) -> None:
         """Take over the finish word of a choice. The model's own word counts where it says worse than the wire's."""
         said, own = word_in(word), word_in(native)
         if says_nothing(said):
@@ -167,7 +176,16 @@ class ChatReader(ReplyReader):
             return
         if stop_of(said) == "stop" and is_known(own) and stop_of(own) not in ("stop", "tool_use"):
             said = own
+        if choice.hasty and grew and stop_of(said) in ("stop", "tool_use"):
+            choice.claim = said  # this server says it with each piece: only usage or the end mark confirms it
+            return
         choice.word = said
+        self.word = self._word()
+
+    def _confirm(self) -> None:
+        """Usage came behind the last piece: a finish word that stood on that piece was meant."""
+        for choice in self._choices.values():
+            choice.word = choice.word or choice.claim
         self.word = self._word()
 
     def _word(self) -> str:

@@ -82,6 +82,8 @@ class MessagesReader(ReplyReader):
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
         """What one event adds. Raises StreamFault for an error told in the stream."""
+        if not event.keys() <= _EVENT_KEYS and tells_error(event, known=True):
+            raise fault(event, self.statuses)
         match event.get("type"):
             case "content_block_delta":
                 return self._delta(event)
@@ -100,8 +102,6 @@ class MessagesReader(ReplyReader):
                 return [part for index in tuple(self._given) for part in self._stop(index)]
             case _:
                 return self.unknown(event)
-        if not event.keys() <= _EVENT_KEYS and tells_error(event, known=True):
-            raise fault(event, self.statuses)
         return ()
 
     def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:

@@ -23,6 +23,7 @@ from handrail.providers._evidence import (
     fault,
     items,
     mapping,
+    name_set,
     read_usage,
     tells_error,
     words,
@@ -53,6 +54,12 @@ _PIECES = {
 }
 _STATUS = ("completed", "incomplete", "failed", "cancelled")
 _ENDS = {f"response.{status}": status for status in _STATUS} | {"response.done": "completed"}
+_EVENT_KEYS = name_set(
+    """
+    type sequence_number output_index item_id content_index summary_index delta text refusal arguments item response
+    part logprobs obfuscation annotation annotation_index
+    """
+)
 _KINDS: Mapping[str, Kind] = {"message": "text", "reasoning": "thinking"}
 
 
@@ -100,6 +107,8 @@ class ResponsesReader(ReplyReader):
         """What one event adds. Raises StreamFault for an error told in the stream."""
         kind = words(event.get("type"))
         stem, _, last = kind.rpartition(".")
+        if not event.keys() <= _EVENT_KEYS and tells_error(event, known=True):
+            return self.unknown(event)
         if stem in _PIECES and last in ("delta", "done"):
             return self._piece(event, stem, last)
         if kind == "response.output_item.added":

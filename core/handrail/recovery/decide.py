@@ -306,9 +306,9 @@ def _pause(
     return Decision(kind, reason, why, after, class_, delay, until, number, limit)
 
 
-def _paused(case: _Case) -> Decision | None:
+def _paused(case: _Case) -> Decision:
     if not case.on:
-        return None
+        return _finish(case, "output_truncated", "the provider paused the reply")
     if not ledgers.may_continue(case.ledger, case.policy):
         return _finish(
             case,

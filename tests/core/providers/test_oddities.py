@@ -10,7 +10,6 @@ from oddities import OWN, SHARED, Oddity, class_of, differences, oddities
 
 ALL = [*oddities(OWN), *oddities(SHARED)]
 EACH = pytest.mark.parametrize("oddity", [pytest.param(oddity, id=oddity.name) for oddity in ALL])
-CUTS = 200  # random places where a reply is cut
 NOISE = b': noise\n\nevent: ping\ndata: {"type": "ping"}\n\nretry: 3000\n\n'
 
 
@@ -47,10 +46,11 @@ def test_L11_line_ends_and_noise_do_not_matter(oddity: Oddity, end: str) -> None
 
 
 @EACH
-def test_W2_a_cut_reply_is_no_success_with_less_than_the_whole(oddity: Oddity) -> None:
+@pytest.mark.parametrize("cuts", [10, pytest.param(200, marks=pytest.mark.slow)])
+def test_W2_a_cut_reply_is_no_success_with_less_than_the_whole(oddity: Oddity, cuts: int) -> None:
     chance = random.Random(oddity.name)
     borders = [at + 2 for at in range(len(oddity.body)) if oddity.body.startswith(b"\n\n", at)]
-    places = {*borders, *(chance.randrange(len(oddity.body)) for _ in range(CUTS))}
+    places = {*borders, *(chance.randrange(len(oddity.body)) for _ in range(cuts))}
     whole = reply_of(oddity.row, [oddity.body])
     for place in sorted(places):
         message = reply_of(oddity.row, [oddity.body[:place]], broken=True)

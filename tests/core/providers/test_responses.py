@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
 import openai
@@ -24,83 +23,26 @@ from replay import (
     stream_of,
     told,
 )
+from responses_events import (
+    RESPONSE,
+    Event,
+    Reply,
+    added,
+    call,
+    calling,
+    delta,
+    end,
+    item_done,
+    message,
+    words,
+)
 
-from handrail.messages import AssistantMessage, Text, Thinking, Usage
+from handrail.messages import Text, Thinking, Usage
 from handrail.providers._streaming import StreamFault
 from handrail.providers.base import ModelInfo, Provider, Started, TextDelta, ThinkingDelta
 from handrail.providers.responses import OpenAIResponses, ResponsesReader
 
 TERMINAL = b'"response.completed"'
-USAGE = {
-    "input_tokens": 60,
-    "input_tokens_details": {"cached_tokens": 40, "cache_write_tokens": 5},
-    "output_tokens": 30,
-    "output_tokens_details": {"reasoning_tokens": 10},
-    "total_tokens": 90,
-}
-RESPONSE = {
-    "id": "resp_1",
-    "object": "response",
-    "created_at": 1,
-    "model": "m",
-    "parallel_tool_calls": True,
-    "tool_choice": "auto",
-    "tools": [],
-}
-Event = dict[str, Any]
-
-
-def added(index: int, item: Mapping[str, Any]) -> Event:
-    return {"type": "response.output_item.added", "output_index": index, "item": dict(item)}
-
-
-def item_done(index: int, item: Mapping[str, Any]) -> Event:
-    return {"type": "response.output_item.done", "output_index": index, "item": dict(item)}
-
-
-def delta(kind: str, index: int, id: str, *pieces: str, **more: int) -> list[Event]:
-    head = {"type": f"response.{kind}.delta", "output_index": index, "item_id": id, **more}
-    return [{**head, "delta": piece} for piece in pieces]
-
-
-def words(*pieces: str, id: str = "msg_1") -> Event:
-    content = [{"type": "output_text", "text": "".join(pieces), "annotations": []}]
-    return {"type": "message", "id": id, "role": "assistant", "status": "completed", "content": content}
-
-
-def call(arguments: str, id: str = "call_1", item_id: str = "fc_1") -> Event:
-    return {"type": "function_call", "id": item_id, "call_id": id, "name": "look", "arguments": arguments}
-
-
-def end(*output: Mapping[str, Any], status: str = "completed", **more: Any) -> Event:
-    response = {**RESPONSE, "status": status, "output": list(output), "usage": USAGE, **more}
-    return {"type": f"response.{status}", "response": response}
-
-
-def message(index: int, *pieces: str, id: str = "msg_1") -> list[Event]:
-    part = {"type": "output_text", "text": "", "annotations": []}
-    place = {"item_id": id, "output_index": index, "content_index": 0}
-    return [
-        added(index, {**words(id=id), "content": [], "status": "in_progress"}),
-        {"type": "response.content_part.added", **place, "part": part},
-        *delta("output_text", index, id, *pieces, content_index=0),
-        {"type": "response.output_text.done", **place, "text": "".join(pieces)},
-        {"type": "response.content_part.done", **place, "part": {**part, "text": "".join(pieces)}},
-        item_done(index, words(*pieces, id=id)),
-    ]
-
-
-def calling(index: int, *pieces: str, id: str = "call_1", item_id: str = "fc_1") -> list[Event]:
-    whole = "".join(pieces)
-    done = {"type": "response.function_call_arguments.done", "output_index": index, "item_id": item_id}
-    return [
-        added(index, call("", id, item_id)),
-        *delta("function_call_arguments", index, item_id, *pieces),
-        {**done, "arguments": whole},
-        item_done(index, call(whole, id, item_id)),
-    ]
-
-
 SEALED = {
     "type": "reasoning",
     "id": "rs_1",
@@ -139,31 +81,6 @@ EXPECTED = {
 }
 OWN = pytest.param(Recording("own", WHOLE, EXPECTED), id="own")
 ALL = [OWN, *recordings("openai-responses")]
-
-
-@pytest.fixture
-async def gpt(server: MockServer) -> AsyncIterator[OpenAIResponses]:
-    """A client of `server`."""
-    client = OpenAIResponses(ModelInfo("openai/gpt-test"), base_url=f"{server.url}/v1", api_key="sk-test")
-    yield client
-    await client.aclose()
-
-
-Reply = Callable[..., Awaitable[AssistantMessage]]
-
-
-@pytest.fixture
-async def reply(server: MockServer, gpt: OpenAIResponses) -> Reply:
-    """The message that a stream of events makes; its deltas add up to it."""
-
-    async def play(*events: Mapping[str, Any]) -> AssistantMessage:
-        server.forget()
-        server.answer(stream_of(*events))
-        parts, made = await ask(gpt)
-        check_parts(parts, made)
-        return made
-
-    return play
 
 
 @pytest.mark.parametrize("recording", ALL)
@@ -211,17 +128,17 @@ def _sum(events: list[Mapping[str, Any]], kind: str) -> str:
     return "".join(e["delta"] for e in events if e["type"] == kind)
 
 
-async def test_reasoning_is_sealed_on_its_first_block(reply: Reply) -> None:
-    made = await reply(*EVENTS)
+async def test_reasoning_is_sealed_on_its_first_block(gpt_reply: Reply) -> None:
+    made = await gpt_reply(*EVENTS)
     first, second, *_ = made.content
     assert isinstance(first, Thinking) and isinstance(second, Thinking)
     assert (first.text, second) == ("Sehen wir mal", Thinking(" — 思考 🧠"))
     assert json.loads(first.signature or "") == SEALED
 
 
-async def test_reasoning_that_nobody_can_read_is_sealed_too(reply: Reply) -> None:
+async def test_reasoning_that_nobody_can_read_is_sealed_too(gpt_reply: Reply) -> None:
     sealed = {**SEALED, "summary": []}
-    made = await reply(
+    made = await gpt_reply(
         added(0, {**sealed, "encrypted_content": ""}), item_done(0, sealed), *message(1, "a"), end()
     )
     thinking, text = made.content
@@ -229,8 +146,8 @@ async def test_reasoning_that_nobody_can_read_is_sealed_too(reply: Reply) -> Non
     assert text == Text("a")
 
 
-async def test_an_id_without_content_is_nothing_to_give_back(reply: Reply) -> None:
-    made = await reply(
+async def test_an_id_without_content_is_nothing_to_give_back(gpt_reply: Reply) -> None:
+    made = await gpt_reply(
         item_done(0, {"type": "reasoning", "id": "rs_1", "summary": []}), *message(1, "a"), end()
     )
     assert made.content == (Text("a"),)
@@ -257,8 +174,8 @@ async def test_a_raw_chain_of_thought_is_told_and_given_back_but_not_quoted(
     assert json.loads(thinking.signature or "") == raw
 
 
-async def test_usage_tells_cached_tokens_apart(reply: Reply) -> None:
-    assert (await reply(*EVENTS)).usage == Usage(15, 30, 40, 5)
+async def test_usage_tells_cached_tokens_apart(gpt_reply: Reply) -> None:
+    assert (await gpt_reply(*EVENTS)).usage == Usage(15, 30, 40, 5)
 
 
 async def test_L9_closing_the_stream_ends_the_request(server: MockServer, gpt: OpenAIResponses) -> None:
@@ -297,142 +214,6 @@ async def test_no_key_is_sent_where_there_is_none(server: MockServer) -> None:
     assert "authorization" not in server.requests[0].headers
 
 
-@pytest.mark.parametrize(
-    ("why", "reason"),
-    [("max_output_tokens", "length"), ("content_filter", "refusal"), ("something_new", "length")],
-)
-async def test_an_incomplete_response_says_why(reply: Reply, why: str, reason: str) -> None:
-    last = end(words("so far"), status="incomplete", incomplete_details={"reason": why})
-    made = await reply(*message(0, "so far"), last)
-    assert (made.stop_reason, made.stop_detail, made.text) == (reason, why, "so far")
-    assert made.failure is None and made.usage is not None
-
-
-async def test_a_response_called_completed_that_is_not_goes_by_its_status(reply: Reply) -> None:
-    last = end(status="incomplete", incomplete_details={"reason": "max_output_tokens"})
-    assert (await reply(*message(0, "a"), {**last, "type": "response.completed"})).stop_reason == "length"
-
-
-async def test_a_refusal_is_told_as_text(reply: Reply) -> None:
-    refusal = {"type": "message", "id": "m", "content": [{"type": "refusal", "refusal": "I will not."}]}
-    made = await reply(
-        added(0, {"type": "message", "id": "m", "content": []}),
-        *delta("refusal", 0, "m", "I will ", "not.", content_index=0),
-        item_done(0, refusal),
-        end(refusal),
-    )
-    assert (made.stop_reason, made.text) == ("refusal", "I will not.")
-
-
-@pytest.mark.parametrize(
-    ("cap", "events", "reason"),
-    [
-        (30, message(0, "cut o"), "length"),
-        (31, message(0, "whole"), "stop"),
-        (None, message(0, "whole"), "stop"),
-        (30, calling(0, '{"at": "cu'), "length"),
-        (30, calling(0, "{}"), "tool_use"),
-    ],
-)
-async def test_a_reply_that_hit_the_cap_is_cut_whatever_the_server_calls_it(
-    server: MockServer, gpt: OpenAIResponses, cap: int | None, events: list[Event], reason: str
-) -> None:
-    server.answer(stream_of(*events, end()))
-    _, made = await ask(gpt, replace(HELLO, max_output=cap))
-    assert made.stop_reason == reason
-
-
-async def test_L4_arguments_that_do_not_parse_are_told(reply: Reply) -> None:
-    [made] = (await reply(*calling(0, '{"at": "ha'), end())).calls
-    assert (made.arguments, made.raw) == ({}, '{"at": "ha')
-    assert made.error is not None and "JSON" in made.error
-
-
-async def test_arguments_that_only_the_end_carries_are_filled_in(reply: Reply) -> None:
-    opened = added(0, call(""))
-    done = {"type": "response.function_call_arguments.done", "output_index": 0, "arguments": '{"at": "a"}'}
-    for events in (
-        [opened, done, end()],
-        [opened, item_done(0, call('{"at": "a"}')), end()],
-        [item_done(0, call('{"at": "a"}')), end()],
-        [opened, end(call('{"at": "a"}'))],
-        [end(call('{"at": "a"}'))],
-        [opened, *delta("function_call_arguments", 0, "fc_1", '{"at"'), end(call('{"at": "a"}'))],
-    ):
-        made = await reply(*events)
-        assert [(c.id, c.name, c.arguments) for c in made.calls] == [("call_1", "look", {"at": "a"})]
-        assert made.stop_reason == "tool_use"
-
-
-async def test_items_that_only_the_end_lists_are_filled_in(reply: Reply) -> None:
-    made = await reply(*message(0, "a"), end(words("a"), words("b", id="msg_2"), call("{}")))
-    assert (made.text, len(made.calls)) == ("ab", 1)
-
-
-async def test_the_end_may_name_items_anew(reply: Reply) -> None:
-    made = await reply(
-        *message(0, "a", id="tmp_1"), *calling(1, "{}"), end(words("a", id="x"), call("{}", "y", "z"))
-    )
-    assert (made.text, [c.id for c in made.calls]) == ("a", ["call_1"])
-
-
-async def test_a_server_may_name_an_item_anew_in_each_event(reply: Reply) -> None:
-    events = [
-        added(0, words(id="a")),
-        *delta("output_text", 0, "b", "Hel"),
-        *delta("output_text", 0, "c", "lo"),
-        added(1, call("", item_id="d")),
-        *delta("function_call_arguments", 1, "e", "{}"),
-        item_done(1, call("{}", item_id="f")),
-    ]
-    made = await reply(*events, end(words("Hello", id="g"), call("{}", item_id="h")))
-    assert (made.text, len(made.calls)) == ("Hello", 1)
-
-
-async def test_a_server_may_name_items_by_nothing_but_their_order(reply: Reply) -> None:
-    bare = {"type": "function_call", "call_id": "fc_7", "name": "look", "arguments": ""}
-    events: list[Event] = [
-        {"type": "response.output_item.added", "item": {"type": "message", "id": "msg_1"}},
-        {"type": "response.output_text.delta", "delta": "Hello", "item_id": "msg_1"},
-        {"type": "response.output_item.added", "item": bare},
-        {"type": "response.function_call_arguments.delta", "delta": '{"at": ', "item_id": "fc_7"},
-        {"type": "response.function_call_arguments.delta", "delta": '"a"}'},
-        {"type": "response.output_item.done", "item": {**bare, "arguments": '{"at": "a"}'}},
-    ]
-    made = await reply(*events, end(words("Hello"), {**bare, "arguments": '{"at": "a"}'}))
-    assert (made.text, [c.arguments for c in made.calls]) == ("Hello", [{"at": "a"}])
-
-
-async def test_text_may_come_without_its_item(reply: Reply) -> None:
-    made = await reply(*delta("output_text", 0, "m", "Hel", "lo"), end(words("Hello", id="m")))
-    assert made.content == (Text("Hello"),)
-
-
-async def test_what_the_end_says_counts_where_it_differs(server: MockServer, gpt: OpenAIResponses) -> None:
-    server.answer(stream_of(*message(0, "a masked word"), end(words("a *** word"))))
-    _, made = await ask(gpt)
-    assert made.content == (Text("a *** word"),)
-
-
-async def test_calls_with_one_id_stay_two_calls(reply: Reply) -> None:
-    first, second = calling(0, '{"at": 1}'), calling(1, '{"at": 2}', item_id="fc_2")
-    made = await reply(*first, *second, end(call('{"at": 1}'), call('{"at": 2}', item_id="fc_2")))
-    assert [c.arguments for c in made.calls] == [{"at": 1}, {"at": 2}]
-
-
-async def test_tools_of_the_provider_are_not_our_calls(reply: Reply) -> None:
-    hosted = [{"type": kind, "id": kind} for kind in ("web_search_call", "mcp_call", "code_interpreter_call")]
-    events = [e for n, item in enumerate(hosted) for e in (added(n, item), item_done(n, item))]
-    code = {
-        "type": "response.mcp_call_arguments.delta",
-        "output_index": 1,
-        "item_id": "mcp_call",
-        "delta": "{}",
-    }
-    made = await reply(*events, code, *message(3, "Found."), end(*hosted, words("Found.")))
-    assert (made.calls, made.text, made.stop_reason) == ((), "Found.", "stop")
-
-
 ERRORS: list[tuple[Event, int]] = [
     ({"type": "error", "code": "rate_limit_exceeded", "message": "Slow down", "param": None}, 429),
     ({"type": "error", "error": {"type": "server_error", "message": "Sorry"}}, 500),
@@ -444,8 +225,8 @@ ERRORS: list[tuple[Event, int]] = [
 
 
 @pytest.mark.parametrize(("error", "status"), ERRORS)
-async def test_K1_an_error_in_the_stream_is_the_failure(reply: Reply, error: Event, status: int) -> None:
-    made = await reply(*message(0, "so far"), error)
+async def test_K1_an_error_in_the_stream_is_the_failure(gpt_reply: Reply, error: Event, status: int) -> None:
+    made = await gpt_reply(*message(0, "so far"), error)
     assert (made.stop_reason, made.stop_detail, made.text) == ("error", None, "so far")
     failure = made.failure
     assert failure is not None
