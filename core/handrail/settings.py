@@ -29,16 +29,27 @@ Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
 
 PROJECT_FILE: Final = ".handrail.toml"
 NEEDS_TRUST: Final = frozenset(
-    "api approve base_url calls_at_once effort hooks keys mcp model models providers sandbox servers system tools".split()
+    {
+        *("api", "approve", "base_url", "calls_at_once", "effort", "hooks", "keys", "mcp", "model", "models"),
+        *("providers", "sandbox", "servers", "system", "tools"),
+    }
 )
 _ALLOWANCES: Final = (
-    "checkpoint_max_chars compaction enabled hard_cap max_guided_waits max_polls max_resumes max_wait_s poll_s"
-    " poll_window_s retries stream_retries tool_tail"
+    *(
+        "checkpoint_max_chars",
+        "compaction",
+        "enabled",
+        "hard_cap",
+        "max_guided_waits",
+        "max_polls",
+        "max_resumes",
+    ),
+    *("max_wait_s", "poll_s", "poll_window_s", "retries", "stream_retries", "tool_tail"),
 )
 MAY_LOWER: Final = frozenset(
     {
         *(("bounds", name) for name in Bounds.model_fields),
-        *(("recovery", name) for name in _ALLOWANCES.split()),
+        *(("recovery", name) for name in _ALLOWANCES),
         ("max_output",),
     }
 )
