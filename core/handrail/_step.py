@@ -320,11 +320,11 @@ def _guarded(listener: ev.Listener) -> ev.Listener:
 
 def _provider(model: Provider | str, clock: Clock | None) -> tuple[Provider, tuple[str, ...]]:
     """The provider, and the keys that no event may show (rule J5)."""
-    keys = key_values(os.environ)
+    from handrail.providers.catalog import key_variables, make_provider, resolve
+
+    keys = key_values(os.environ, key_variables())
     if not isinstance(model, str):
         return model, tuple(keys)
-    from handrail.providers.catalog import make_provider, resolve
-
     resolved = resolve(model, environ=os.environ)
     return make_provider(resolved, clock), (*keys, *filter(None, [resolved.api_key]))
 

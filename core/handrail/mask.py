@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
+from urllib.parse import quote, quote_plus
 
 T = TypeVar("T")
 
@@ -17,44 +20,38 @@ a file, since it would replace the secret by the mask."""
 SHORTEST = 8
 """Shorter values are not masked: a key of `test` would mask half the words of a run."""
 
+_ESCAPE = re.compile("%[0-9A-F]{2}")
 _KEY_NAME = re.compile(
     r"(^|_)(API_?KEY|API_?TOKEN|AUTH_TOKEN|ACCESS_TOKEN|SECRET_KEY|SECRET_ACCESS_KEY|SESSION_TOKEN)$"
 )
-_KEY_NAMES = frozenset(
-    {
-        "AWS_BEARER_TOKEN_BEDROCK",
-        "CLAUDE_CODE_OAUTH_TOKEN",
-        "GH_TOKEN",
-        "GITHUB_TOKEN",
-        "GOOGLE_GENAI_KEY",
-        "HF_TOKEN",
-        "HUGGING_FACE_HUB_TOKEN",
-        "OPENAI_KEY",
-        "REPLICATE_API_TOKEN",
-    }
-)
+_KEY_NAMES = frozenset({"GH_TOKEN", "GITHUB_TOKEN"})
 
 
 def is_key_name(name: str) -> bool:
-    """Whether an environment variable of this name holds a key: of a provider, or by the form of its name."""
+    """Whether an environment variable holds a key by the form of its name."""
     upper = name.upper()
     return upper in _KEY_NAMES or _KEY_NAME.search(upper) is not None
 
 
-def key_values(environ: Mapping[str, str]) -> list[str]:
-    """The values of the variables that hold keys, long enough to be masked."""
-    return [v.strip() for k, v in environ.items() if is_key_name(k) and len(v.strip()) >= SHORTEST]
+def key_values(environ: Mapping[str, str], names: AbstractSet[str] = frozenset()) -> list[str]:
+    """The values that are long enough to be masked: of the variables `names` (in upper case), and of those that hold
+    keys by the form of their name."""
+    held = (v.strip() for k, v in environ.items() if k.upper() in names or is_key_name(k))
+    return [value for value in held if len(value) >= SHORTEST]
 
 
 class Masker:
-    """Replaces `values` by `MASK` wherever they occur in text, plain or escaped as in JSON."""
+    """Replaces `values` by `MASK` wherever they occur in text: plain, or as JSON, URLs, base64 and hex write them.
+
+    In base64 they are found at any place of a longer text, on one line.
+    """
 
     def __init__(self, values: Iterable[str]) -> None:
         kept = {v for v in values if len(v) >= SHORTEST}
         # Longest first: if two values start alike, the longer one must be masked whole.
         self._forms = sorted({form for v in kept for form in _forms(v)}, key=lambda f: (-len(f), f))
         self._pattern = re.compile("|".join(map(re.escape, self._forms))) if self._forms else None
-        self._firsts = frozenset(form[0] for form in self._forms)
+        self._beginnings = frozenset(form[:n] for form in self._forms for n in range(1, len(form)))
 
     def __bool__(self) -> bool:
         return self._pattern is not None
@@ -101,10 +98,8 @@ class Masker:
         may."""
         longest = len(self._forms[0]) if self._forms else 0
         for at in range(max(start, len(text) - longest + 1), len(text)):
-            if text[at] in self._firsts:
-                end = text[at:]
-                if any(len(form) > len(end) and form.startswith(end) for form in self._forms):
-                    return at
+            if text[at:] in self._beginnings:
+                return at
         return len(text)
 
 
@@ -141,6 +136,15 @@ class MaskStream:
 
 
 def _forms(value: str) -> set[str]:
-    """A value as plain text, and as JSON may escape it."""
+    """A value as plain text, and as the usual encodings write it."""
     plain, ascii_only = json.dumps(value, ensure_ascii=False)[1:-1], json.dumps(value)[1:-1]
-    return {form for f in (value, plain, ascii_only) for form in (f, f.replace("/", "\\/"))}
+    forms = {form for f in (value, plain, ascii_only) for form in (f, f.replace("/", "\\/"))}
+    raw = value.encode("utf-8", "replace")
+    forms |= {raw.hex(), raw.hex().upper(), quote(value, safe=""), quote(value), quote_plus(value)}
+    forms |= {_ESCAPE.sub(lambda found: found[0].lower(), form) for form in tuple(forms)}
+    for before in range(3):  # where the value starts in a group of three bytes
+        whole = b64encode(b"\0" * before + raw + b"\0\0").decode()
+        # Only the characters that no neighbour has a part in.
+        own = whole[-(-before * 4 // 3) : (before + len(raw)) * 4 // 3]
+        forms |= {own, own.replace("+", "-").replace("/", "_"), own.replace("/", "\\/")}
+    return forms

@@ -1,7 +1,7 @@
 """Settings: one typed model, filled from files, the environment and flags, in that order.
 
-An error names the file, the line and the nearest valid key. A project's own file may set the looks and the bounds of
-a run; settings that act on a person's behalf (tools, keys, approvals, servers, commands) only count once the folder
+An error names the file, the line and the nearest valid key. A project's own file may set the looks of a run and lower
+its limits; all else (the model, tools, keys, approvals, servers, commands, higher limits) only counts once the folder
 is trusted.
 """
 
@@ -29,21 +29,32 @@ Names: TypeAlias = Annotated[tuple[str, ...], Field(strict=False)]
 
 PROJECT_FILE: Final = ".handrail.toml"
 NEEDS_TRUST: Final = frozenset(
-    [
-        "api",
-        "approve",
-        "base_url",
-        "hooks",
-        "keys",
-        "mcp",
-        "models",
-        "providers",
-        "sandbox",
-        "servers",
-        "system",
-        "tools",
-    ]
+    {
+        *("api", "approve", "base_url", "calls_at_once", "effort", "hooks", "keys", "mcp", "model", "models"),
+        *("providers", "sandbox", "servers", "system", "tools"),
+    }
 )
+_ALLOWANCES: Final = (
+    *(
+        "checkpoint_max_chars",
+        "compaction",
+        "enabled",
+        "hard_cap",
+        "max_guided_waits",
+        "max_polls",
+        "max_resumes",
+    ),
+    *("max_wait_s", "poll_s", "poll_window_s", "retries", "stream_retries", "tool_tail"),
+)
+MAY_LOWER: Final = frozenset(
+    {
+        *(("bounds", name) for name in Bounds.model_fields),
+        *(("recovery", name) for name in _ALLOWANCES),
+        ("max_output",),
+    }
+)
+"""Limits that a project which is not trusted may lower, or switch off where they are allowances. It raises none."""
+
 NEVER_FROM_A_PROJECT: Final = frozenset({"trusted"})
 
 
@@ -249,10 +260,10 @@ def load(
     held_back: tuple[str, ...] = ()
     if project := project_file(cwd):
         shared = _checked(_file(project))
-        trusted = is_trusted(project.parent, also=sources[0].data.get("trusted", ()))
-        refused = NEVER_FROM_A_PROJECT if trusted else NEVER_FROM_A_PROJECT | NEEDS_TRUST
-        held_back = tuple(sorted(refused & shared.data.keys()))
-        kept = {key: value for key, value in shared.data.items() if key not in refused}
+        kept = {key: value for key, value in shared.data.items() if key not in NEVER_FROM_A_PROJECT}
+        if not is_trusted(project.parent, also=sources[0].data.get("trusted", ())):
+            kept = _harmless(kept, Settings.model_validate(sources[0].data))
+        held_back = tuple(sorted(_leaves(shared.data) - _leaves(kept)))
         sources.append(SettingsSource(shared.name, kept, shared.text))
     variables = from_environment(os.environ if env is None else env, Settings)
     sources.append(_checked(SettingsSource("environment", variables)))
@@ -262,6 +273,43 @@ def load(
         merged = _merge(merged, source.data)
     in_force = tuple(source for source in sources if source.data)
     return LoadedSettings(Settings.model_validate(merged), in_force, held_back)
+
+
+def _harmless(project: Mapping[str, Any], own: Settings) -> dict[str, Any]:
+    """What counts of an untrusted project's settings: its looks, and limits below the person's own."""
+    kept: dict[str, Any] = {}
+    for key, value in project.items():
+        if key in _TABLES:
+            table = getattr(own, key)
+            lower = {
+                name: amount
+                for name, amount in value.items()
+                if (key, name) in MAY_LOWER and _is_lower(amount, getattr(table, name))
+            }
+            if lower:
+                kept[key] = lower
+        elif (key,) in MAY_LOWER:
+            if _is_lower(value, getattr(own, key)):
+                kept[key] = value
+        elif key not in NEEDS_TRUST:
+            kept[key] = value
+    return kept
+
+
+def _is_lower(amount: Any, own: Any) -> bool:
+    """Whether a limit is no higher than the person's own. None and "unlimited" are the highest."""
+    if not isinstance(amount, int | float):
+        return bool(amount == own)
+    return own is None or own == "unlimited" or amount <= own
+
+
+def _leaves(data: Mapping[str, Any]) -> set[str]:
+    """The names of what is set; those inside the tables of limits with the name of their table."""
+    return {
+        name
+        for key, value in data.items()
+        for name in ([f"{key}.{inner}" for inner in value] if key in _TABLES else [key])
+    }
 
 
 def _file(path: Path) -> SettingsSource:

@@ -9,16 +9,20 @@ import pytest
 from scripted_cli import ScriptedProgram
 
 from handrail.mask import is_key_name
+from handrail.providers import keys
+from handrail.providers.catalog import key_variables
 
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("CONFIG", "STATE", "DATA", "CACHE"):
         monkeypatch.setenv(f"XDG_{name}_HOME", str(tmp_path / f".{name.lower()}"))
-    for name in [
-        n for n in os.environ if is_key_name(n) or n.startswith("HANDRAIL_") or n.lower().endswith("_proxy")
-    ]:
-        monkeypatch.delenv(name)
+    keys.give_back()
+    held = key_variables()
+    for name in list(os.environ):
+        holds_key = name.upper() in held or is_key_name(name)
+        if holds_key or name.startswith("HANDRAIL_") or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -110,10 +110,15 @@ def providers(settings: Mapping[str, ProviderSettings] | None = None) -> dict[st
 
 
 def key_variables(settings: Mapping[str, ProviderSettings] | None = None) -> frozenset[str]:
-    """The names, in upper case, of all variables that hold keys: the catalog, the protocols, and `settings`."""
+    """The names, in upper case, of all variables that hold providers' keys: the catalog, the protocols, `settings`.
+
+    The environment of children, the masks and `handrail doctor` are derived from it.
+    """
     entries = (*built_in().values(), *providers(settings).values())
     names = {name for entry in entries for name in entry.keys}
-    return frozenset(name.upper() for name in {*names, *KEY_VARIABLES.values(), "HANDRAIL_API_KEY"})
+    return frozenset(
+        name.upper() for name in {*names, *KEY_VARIABLES.values(), *_data()["other_keys"], "HANDRAIL_API_KEY"}
+    )
 
 
 def known_models(provider: str) -> tuple[str, ...]:

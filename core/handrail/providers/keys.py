@@ -1,9 +1,16 @@
-"""Where a key comes from: the environment, the settings, a command that prints it, or the system's keyring."""
+"""Where a key comes from: the environment, the settings, a command that prints it, or the system's keyring.
+
+The program takes the keys out of its own environment before it starts a child, so that neither the child nor
+/proc/PID/environ shows them.
+"""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import subprocess
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from importlib import import_module
 
 from handrail.errors import ConfigError
@@ -35,6 +42,44 @@ def find_key(
         if value := environ.get(name, "").strip():
             return value, name
     return None, None
+
+
+_withheld: dict[str, str] = {}
+
+
+def environment() -> dict[str, str]:
+    """The environment of this process, with the keys that `withhold` took out of it."""
+    return {**_withheld, **os.environ}
+
+
+def withhold(names: Collection[str]) -> None:
+    """Take these variables (names in upper case) out of the environment of this process.
+
+    On Linux their values are also overwritten in the block that /proc/PID/environ shows. They stay in the memory of the
+    process, which a debugger of the same user may read.
+    """
+    found = [name for name in os.environ if name.upper() in names]
+    if found and sys.platform == "linux":
+        _overwrite({os.fsencode(name) for name in found})
+    for name in found:
+        _withheld[name] = os.environ.pop(name)
+
+
+def give_back() -> None:
+    """Forget what was withheld: for a process that goes on with another environment."""
+    _withheld.clear()
+
+
+def _overwrite(names: Collection[bytes]) -> None:
+    """Overwrite the values of variables where the C library holds them."""
+    block = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
+    at = 0
+    while block and (address := block[at]):
+        entry = ctypes.string_at(address)
+        name, equals, value = entry.partition(b"=")
+        if equals and name in names:
+            ctypes.memset(address + len(name) + 1, 0, len(value))
+        at += 1
 
 
 def _from_keyring(entry: str, place: str) -> str:

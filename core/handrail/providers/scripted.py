@@ -68,6 +68,7 @@ class ScriptedProvider:
     requests: list[Request] = field(default_factory=list)
     _at: int = 0
     _used: int = 0
+    _sizes: dict[int, tuple[Any, int]] = field(default_factory=dict, repr=False)
 
     async def stream(self, request: Request) -> AsyncIterator[Part]:
         """Answer with the next reply (see `Provider`)."""
@@ -102,7 +103,7 @@ class ScriptedProvider:
             yield self._failed(partial, failure, reply.usage)
             return
         stop = reply.stop or ("tool_use" if reply.calls else "stop")
-        usage = reply.usage or _counted(request, reply)
+        usage = reply.usage or self._counted(request, reply)
         yield Finished(partial.message(stop, usage=usage, stop_detail=reply.stop_detail))
 
     def _next(self) -> ScriptedReply | None:
@@ -117,6 +118,19 @@ class ScriptedProvider:
     def _failed(self, partial: PartialReply, failure: Failure, usage: Usage | None = None) -> Finished:
         return Finished(partial.message("error", failure=failure, usage=usage))
 
+    def _counted(self, request: Request, reply: ScriptedReply) -> Usage:
+        """Usage counted from the text, four characters a token."""
+        asked = len(request.system) + sum(map(self._size, request.messages))
+        said = len(reply.text) + len(reply.thinking) + sum(len(c.raw) for c in reply.calls)
+        return Usage(asked // 4 + 1, said // 4 + 1)
+
+    def _size(self, message: Any) -> int:
+        """The characters of a message. Each is counted once: a long run repeats its history in every request."""
+        known = self._sizes.get(id(message))
+        if known is None or known[0] is not message:
+            known = self._sizes[id(message)] = (message, len(searchable(message)))
+        return known[1]
+
     def _pieces(self, reply: ScriptedReply) -> list[Part]:
         parts: list[Part] = [ThinkingDelta(p) for p in _cut(reply.thinking)]
         parts += [TextDelta(p) for p in _cut(reply.text)]
@@ -129,13 +143,6 @@ class ScriptedProvider:
 
 def _cut(text: str) -> list[str]:
     return [text[i : i + PIECE] for i in range(0, len(text), PIECE)]
-
-
-def _counted(request: Request, reply: ScriptedReply) -> Usage:
-    """Usage counted from the text, four characters a token."""
-    asked = len(request.system) + sum(len(searchable(m)) for m in request.messages)
-    said = len(reply.text) + len(reply.thinking) + sum(len(c.raw) for c in reply.calls)
-    return Usage(asked // 4 + 1, said // 4 + 1)
 
 
 def searchable(message: Any) -> str:

@@ -9,6 +9,7 @@ from handrail import events as ev
 from handrail.clock import VirtualClock
 from handrail.messages import AssistantMessage, Text, ToolCall, Usage
 from handrail.policy import Bounds, RecoveryPolicy
+from handrail.providers import scripted
 from handrail.providers.base import ModelInfo, Price
 from handrail.providers.function import FunctionProvider
 from handrail.session import Session
@@ -186,3 +187,14 @@ async def test_L3_a_provider_that_tells_no_usage_does_not_lift_a_bound():
     finished = await session.run("Go.")
     assert (finished.outcome, finished.bound) == ("budget", "max_cost")
     assert finished.requests < 5
+
+
+@pytest.mark.attack
+async def test_a_long_run_looks_at_each_message_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise the cost of a run grows with the square of its turns."""
+    looked: list[int] = []
+    plain = scripted.searchable
+    monkeypatch.setattr(scripted, "searchable", lambda m: looked.append(1) or plain(m))
+    replies = [says("", call("lookup", n=n)) for n in range(40)]
+    await play([*replies, says("done")], tools=[Spy()], bounds={"max_turns": 50})
+    assert len(looked) == 81

@@ -15,6 +15,8 @@ from handrail.providers.chat import OpenAIChat
 from handrail.providers.http import Http
 from handrail.recovery.classify import classify
 
+pytestmark = pytest.mark.attack
+
 HALF = sse({"choices": [{"delta": {"content": "half"}}]}, done=False)
 
 

@@ -21,7 +21,10 @@ from handrail.session.control import ADDRESS, SOCKET, Control, NotReachable, Ref
 from handrail.session.who import user_of
 from handrail.tools.base import Form, ToolContext, ToolResult
 
-pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
+pytestmark = [
+    pytest.mark.attack,
+    pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets"),
+]
 
 QUESTION = says("", call("ask_human", kind="captcha", needed="Solve it.", where="http://x"))
 

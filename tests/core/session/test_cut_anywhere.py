@@ -30,6 +30,8 @@ from handrail.session.records import JournalContents, read_journal
 from handrail.session.resume import load_run
 from handrail.session.writer import JournalWriter
 
+pytestmark = pytest.mark.attack
+
 CUTS = 60
 EVERY_BYTE = bool(os.environ.get("EVERY_BYTE"))
 MODEL = ModelInfo("test/one", 200_000, 4_096)

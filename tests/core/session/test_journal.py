@@ -31,6 +31,8 @@ from handrail.session.journal import (
 )
 from handrail.session.records import encode, iter_records
 
+pytestmark = pytest.mark.attack
+
 CLOCK = ManualClock()
 
 EVENTS: list[Event] = [

@@ -12,6 +12,8 @@ from handrail.events import MessageFinished, RunStarted, ToolFinished
 from handrail.mask import MASK, Masker, is_key_name, key_values
 from handrail.messages import AssistantMessage, Failure, Text, ToolCall
 
+pytestmark = pytest.mark.attack
+
 KEY = 'sk-ab/cd"ef\\gh-é'
 
 

@@ -16,6 +16,8 @@ from handrail.session.journal import Journal, JournalBroken
 from handrail.session.records import JournalRecord, read_journal
 from handrail.session.writer import JournalWriter
 
+pytestmark = pytest.mark.attack
+
 LIMIT = fails("You have hit your usage limit. Try again in 42 min.", 429)
 
 

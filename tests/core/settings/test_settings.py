@@ -44,6 +44,7 @@ def test_nothing_set_is_all_defaults(place: Path) -> None:
 def test_flags_win_over_environment_over_project_over_own_file(place: Path) -> None:
     own('model = "a/own"\n[bounds]\nmax_turns = 1\nmax_attempts = 1\nmax_cost = 1.0\ndeadline_s = 1\n')
     (place / ".handrail.toml").write_text("[bounds]\nmax_turns = 2\nmax_attempts = 2\nmax_cost = 2\n")
+    trust.trust(place)
     env = {"HANDRAIL_MAX_TURNS": "3", "HANDRAIL_MAX_ATTEMPTS": "3"}
     loaded = settings.load(place, env=env, flags={"bounds": {"max_turns": 4}})
     bounds = loaded.settings.bounds
@@ -72,6 +73,30 @@ def test_what_acts_in_a_persons_name_needs_trust(place: Path) -> None:
     assert after.settings.approve == "all" and after.settings.hooks.on_finish == "rm -r ."
     trust.distrust(place)
     assert settings.load(place, env={}).settings == before.settings
+
+
+@pytest.mark.attack
+def test_H7_an_untrusted_folder_only_lowers_limits(place: Path) -> None:
+    own("[bounds]\nmax_turns = 20\nmax_cost = 1.0\n[recovery]\nmax_resumes = 4\n")
+    (place / ".handrail.toml").write_text(
+        'model = "evil/one"\neffort = "high"\nmax_output = 100\n'
+        '[bounds]\nmax_turns = 500\nmax_cost = 99.0\nmax_attempts = 2\ndeadline_s = "1h"\n'
+        '[recovery]\nmax_resumes = "unlimited"\npoll_s = 999999.0\nidle_timeout_s = 0.1\nretries = 1\n'
+        "no_progress = false\nenabled = false\n"
+    )
+    loaded = settings.load(place, env={})
+    bounds, recovery = loaded.settings.bounds, loaded.settings.recovery
+    assert (bounds.max_turns, bounds.max_cost, bounds.max_attempts, bounds.deadline_s) == (20, 1.0, 2, 3600)
+    assert (recovery.max_resumes, recovery.poll_s, recovery.idle_timeout_s) == (4, 900, 180)
+    assert (recovery.retries, recovery.no_progress, recovery.enabled) == (1, True, False)
+    assert (loaded.settings.model, loaded.settings.effort, loaded.settings.max_output) == (None, None, 100)
+    assert loaded.held_back == (
+        *("bounds.max_cost", "bounds.max_turns", "effort", "model"),
+        *("recovery.idle_timeout_s", "recovery.max_resumes", "recovery.no_progress", "recovery.poll_s"),
+    )
+    trust.trust(place)
+    after = settings.load(place, env={}).settings
+    assert (after.bounds.max_turns, after.model, after.recovery.max_resumes) == (500, "evil/one", "unlimited")
 
 
 def test_a_project_cannot_trust_itself(place: Path) -> None:

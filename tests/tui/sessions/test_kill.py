@@ -27,7 +27,10 @@ ROUNDS = 8
 KINDS = ("piece", "tool_started", "tool_finished", "wait_started", "decided", "human_requested")
 """Moments to die in: a reply in flight, a batch, waits, a question."""
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+pytestmark = [
+    pytest.mark.attack,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork"),
+]
 
 
 class Server:

@@ -17,6 +17,8 @@ from handrail_tui.controller.cards import CardContext, CardTrigger
 from handrail_tui.widgets.cards import diff as diffs
 from handrail_tui.widgets.cards.base import Card
 
+pytestmark = pytest.mark.attack
+
 NASTY = [
     "[/",
     "[/foo]",

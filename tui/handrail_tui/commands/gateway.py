@@ -125,8 +125,9 @@ def _opened(cwd: Path, bounds: dict[str, float], hold_keys: bool, command: tuple
     known = routes(os.environ, chosen.providers, hold_keys=hold_keys)
     clock = RealClock()
     writer = new_journal(clock, SessionSpec(cwd=str(cwd), command=command))
+    names = catalog.key_variables(chosen.providers)
     held = [route.key for route in known.values() if route.key is not None]
-    context = RunContext(clock, writer, Masker([*key_values(os.environ), *held]))
+    context = RunContext(clock, writer, Masker([*key_values(os.environ, names), *held]))
     session = GatewaySession(
         writer.journal.session,
         clock=clock,

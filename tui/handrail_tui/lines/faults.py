@@ -42,8 +42,10 @@ def config(message: str) -> int:
 def unexpected(error: BaseException) -> int:
     """Report a bug in Handrail: one line, and a file with the details; returns the exit code."""
     from handrail.mask import Masker, key_values
+    from handrail.providers.catalog import key_variables
+    from handrail.providers.keys import environment
 
-    masker = Masker(key_values(os.environ))
+    masker = Masker(key_values(environment(), key_variables()))
     what = masker.mask(f"{type(error).__name__}: {error}".splitlines()[0])[:300]
     details = masker.mask("".join(traceback.format_exception(error)))
     try:

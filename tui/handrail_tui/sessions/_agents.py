@@ -46,7 +46,7 @@ def build_agent(
         clock=RealClock(),
         record=writer,
         attended=attended,
-        secrets=key_values(os.environ),
+        secrets=key_values(os.environ, catalog.key_variables(chosen.providers)),
         model_info=lambda name: catalog.model_info(name, chosen.models),
     )
     attach(session, writer, chosen, cwd)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,6 +44,7 @@ class SessionBuilder:
     def load(cls, loaded: LoadedSettings, cwd: Path, clock: Clock) -> SessionBuilder:
         """Resolve the model and load tools and instructions. Raises ConfigError."""
         from handrail.providers import catalog
+        from handrail.providers.keys import withhold
         from handrail.tools import BUILTIN, builtin_tools
         from handrail.tools.sandbox import find_sandbox
 
@@ -60,6 +60,7 @@ class SessionBuilder:
         resolved = resolve_model(chosen)
         provider = catalog.make_provider(resolved, clock)
         servers = chosen_servers(chosen, cwd, trusted=trusted)
+        withhold(catalog.key_variables(chosen.providers))  # from here on children may start (rule J5)
         return cls(chosen, cwd, clock, resolved, provider, tools, in_force, servers)
 
     def build(
@@ -110,13 +111,15 @@ class SessionBuilder:
     def _secrets(self) -> list[str]:
         """The keys to mask: those of the environment, of the model and of the settings (rule J5)."""
         from handrail.mask import key_values
+        from handrail.providers.catalog import key_variables
+        from handrail.providers.keys import environment
         from handrail.session.spec import secrets_in
 
         keys = [self.resolved.api_key, *(p.key for p in self.settings.providers.values())]
         known = [key for key in keys if key and not key.startswith(("!", "keyring:"))]
         of_servers = [secret for server in self.servers.values() for secret in server.secrets]
         return [
-            *key_values(os.environ),
+            *key_values(environment(), key_variables(self.settings.providers)),
             *known,
             *secrets_in(self.resolved.headers, self.resolved.base_url),
             *of_servers,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 from handrail import settings
@@ -34,15 +33,17 @@ def resolve_model(chosen: settings.Settings) -> Resolved:
     Raises NoModel when there is neither, ConfigError when the model cannot be used.
     """
     from handrail.providers import catalog
+    from handrail.providers.keys import environment
 
-    name = chosen.model or catalog.default_model(os.environ, chosen.providers)
+    environ = environment()
+    name = chosen.model or catalog.default_model(environ, chosen.providers)
     if name is None:
         raise NoModel(NO_MODEL)
     return catalog.resolve(
         name,
         api=chosen.api,
         base_url=chosen.base_url,
-        environ=os.environ,
+        environ=environ,
         provider_settings=chosen.providers,
         model_settings=chosen.models,
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -29,8 +28,9 @@ class UsableModel:
 def model_in_use(chosen: settings.Settings) -> str | None:
     """The model of the settings, else the default of the first provider with a key."""
     from handrail.providers import catalog
+    from handrail.providers.keys import environment
 
-    return chosen.model or catalog.default_model(os.environ, chosen.providers)
+    return chosen.model or catalog.default_model(environment(), chosen.providers)
 
 
 def usable_models(chosen: settings.Settings, *, everything: bool = False) -> list[UsableModel]:
@@ -81,7 +81,10 @@ def _key(entry: ProviderEntry) -> str | None:
     """Where the key of a provider comes from; never the key itself."""
     if entry.key is not None:
         return "the settings"
-    return next((name for name in entry.keys if os.environ.get(name, "").strip()), None)
+    from handrail.providers.keys import environment
+
+    held = environment()
+    return next((name for name in entry.keys if held.get(name, "").strip()), None)
 
 
 def _facts(info: ModelInfo) -> Iterator[str]:
