@@ -31,7 +31,7 @@ def options(name: str) -> set[str]:
 
 
 def test_the_list_of_commands_is_whole() -> None:
-    listed = set(re.findall(r"^ {4}handrail ([a-z]+) ", PAGE.split("## Options")[0], re.M))
+    listed = set(re.findall(r"^ {4}handrail ([a-z-]+) ", PAGE.split("## Options")[0], re.M))
     assert listed == set(COMMANDS)
 
 

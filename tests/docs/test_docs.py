@@ -41,7 +41,8 @@ def test_every_command_that_a_page_names_is_there(page: Path) -> None:
     text = page.read_text("utf-8")
     named = set(
         re.findall(
-            r"(?:^|`|/|\s)handrail ([a-z]+)\b", "\n".join(re.findall(r"`[^`\n]+`|^ {4}.+$", text, re.M))
+            r"(?:^|`|/|\s)handrail ([a-z]+(?:-[a-z]+)*)\b",
+            "\n".join(re.findall(r"`[^`\n]+`|^ {4}.+$", text, re.M)),
         )
     )
     assert named <= {*COMMANDS}, f"{page.name} names {named - {*COMMANDS}}"

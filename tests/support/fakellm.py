@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from aimock import INSTALL_S, free_port, wait_for
+from aimock import free_port, wait_for
 from filelock import FileLock
+from npm import INSTALL_S
 
 PACKAGE = "fakellm==0.3.5"
 READY = b"Uvicorn running"

@@ -21,7 +21,7 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
-def test_H1_R13_the_model_reads_how_to_report_what_only_a_person_can_do(project: Path) -> None:
+def test_R13_the_model_reads_how_to_report_what_only_a_person_can_do(project: Path) -> None:
     mine = project / "mine.md"
     mine.write_text("Answer in verse.")
     for system in (None, mine):

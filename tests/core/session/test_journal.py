@@ -26,7 +26,6 @@ from handrail.session.journal import (
     JournalBroken,
     JournalDamaged,
     JournalLocked,
-    JournalTooNew,
     read_journal,
 )
 from handrail.session.records import encode, iter_records
@@ -423,26 +422,6 @@ def test_J2_the_lock_dies_with_its_owner(path: Path) -> None:
         owner.kill()
         owner.wait()
         Journal.open(path, CLOCK).close()
-
-
-def test_a_newer_journal_is_refused_politely(path: Path) -> None:
-    data = made(path).read_bytes().replace(b'{"v":1,', b'{"v":7,')
-    path.write_bytes(data)
-    assert read_journal(path).version == 7
-    with pytest.raises(JournalTooNew, match=r"version 7; this one knows 1.*Update handrail") as caught:
-        Journal.open(path, CLOCK)
-    assert caught.value.version == 7
-    assert path.read_bytes() == data
-
-
-def test_an_event_of_a_later_version_is_kept_and_left_out(path: Path) -> None:
-    made(path, EVENTS[:1])
-    line = encode(2, "telepathy", b'{"type":"telepathy","at":"2026-01-05T12:00:00.000Z"}')
-    path.write_bytes(path.read_bytes() + line)
-    contents = read_journal(path)
-    assert [r.kind for r in contents.records] == ["header", "turn_started", "telepathy"]
-    assert list(contents.events()) == EVENTS[:1]
-    assert not contents.damage
 
 
 def test_what_cannot_be_opened_is_said(tmp_path: Path) -> None:

@@ -6,202 +6,25 @@ import asyncio
 import json
 import os
 import sys
-import typing
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Optional
+from typing import Any
 
 import pytest
-import typing_extensions
 from mock_server import MockServer
-from pydantic import BaseModel, field_validator
 from runs import Spy, call, fails, says, scripted, submit
+from step_models import ANSWER, Model, Point, failing, prose, submits
 
 from handrail import ConfigError, RecoveryPolicy, StepFailed, step, step_sync
 from handrail import events as ev
 from handrail.clock import VirtualClock
-from handrail.messages import AssistantMessage, Text, ToolMessage, Usage
+from handrail.messages import AssistantMessage, Usage
 from handrail.providers._calls import parse_call
 from handrail.providers.base import Request
 from handrail.providers.function import FunctionProvider
 from handrail.tools.base import ToolContext
 
 ROOT = Path(__file__).parents[3]
-ANSWER = {"type": "object", "required": ["answer"], "properties": {"answer": {"type": "integer"}}}
-
-
-class Verdict(BaseModel):
-    flaky: bool
-    cause: str
-
-
-class Crash(BaseModel):
-    signal: int
-
-
-@dataclass
-class Point:
-    x: int
-    y: int = 0
-
-
-class Row(typing_extensions.TypedDict):
-    name: str
-    size: typing_extensions.NotRequired[int]
-
-
-TREE = {
-    "$ref": "#/$defs/Node",
-    "$defs": {
-        "Node": {
-            "type": "object",
-            "required": ["name"],
-            "properties": {
-                "name": {"type": "string"},
-                "children": {"type": "array", "items": {"$ref": "#/$defs/Node"}},
-            },
-        }
-    },
-}
-
-
-class Model(FunctionProvider):
-    """Answers with these replies in order, and keeps what it was asked."""
-
-    def __init__(self, *replies: AssistantMessage) -> None:
-        self.asked: list[Request] = []
-        left = iter(replies)
-
-        def answer(request: Request) -> AssistantMessage:
-            self.asked.append(request)
-            return next(left)
-
-        super().__init__(answer)
-
-
-def submits(raw: str) -> AssistantMessage:
-    return AssistantMessage((parse_call("c1", "submit", raw),), "tool_use", Usage(10, 5))
-
-
-def prose(text: str) -> AssistantMessage:
-    return AssistantMessage((Text(text),), "stop", Usage(10, 5))
-
-
-async def failing(*replies: Any, tools: Any = (), **more: Any) -> StepFailed:
-    """The failure of a step whose model is scripted."""
-    clock = VirtualClock()
-    with pytest.raises(StepFailed) as caught:
-        await step("Go.", ANSWER, model=scripted(replies, clock), tools=tools, clock=clock, **more)
-    return caught.value
-
-
-# Types ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("output", "raw", "value"),
-    [
-        (Verdict, '{"flaky": true, "cause": "a timeout"}', Verdict(flaky=True, cause="a timeout")),
-        (Point, '{"x": 3}', Point(3)),
-        (Row, '{"name": "a"}', {"name": "a"}),
-        (Verdict | Crash, '{"value": {"signal": 11}}', Crash(signal=11)),
-        (list[int], '{"value": [1, 2]}', [1, 2]),
-        (Literal["yes", "no"], '{"value": "no"}', "no"),
-        (Optional[int], '{"value": null}', None),  # noqa: UP045
-        (bool, '{"value": false}', False),
-        (ANSWER, '{"answer": 5}', {"answer": 5}),
-        (
-            TREE,
-            '{"value": {"name": "a", "children": [{"name": "b"}]}}',
-            {"name": "a", "children": [{"name": "b"}]},
-        ),
-    ],
-    ids=lambda p: getattr(p, "__name__", None),
-)
-async def test_S1_what_comes_back_is_the_validated_object(output: Any, raw: str, value: Any) -> None:
-    got = await step("Go.", output, model=Model(submits(raw)))
-    assert (got, type(got)) == (value, type(value))
-
-
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="pydantic takes typing.TypedDict from 3.12 on")
-async def test_S1_a_typed_dict_of_typing_gets_one_clear_error_before_any_request() -> None:
-    class Old(typing.TypedDict):
-        a: int
-
-    model = Model()
-    with pytest.raises(ValueError, match="Import TypedDict from typing_extensions instead"):
-        await step("Go.", Old, model=model)
-    assert model.asked == []
-
-
-async def test_S2_a_validator_that_raises_makes_the_submission_invalid() -> None:
-    class Careful(BaseModel):
-        n: int
-
-        @field_validator("n")
-        @classmethod
-        def _check(cls, n: int) -> int:
-            if n == 1:
-                raise RuntimeError("the table is gone")
-            return n
-
-    model = Model(submits('{"n": 1}'), submits('{"n": 2}'))
-    assert await step("Go.", Careful, model=model) == Careful(n=2)
-    result = model.asked[1].messages[-1]
-    assert isinstance(result, ToolMessage) and "the table is gone" in result.text
-
-
-async def test_S2_strict_whatever_the_type() -> None:
-    model = Model(submits('{"x": "3"}'), submits('{"x": null}'), submits('{"x": 3}'))
-    assert await step("Go.", Point, model=model) == Point(3)
-    assert len(model.asked) == 3
-
-
-def test_a_type_checker_knows_the_type_of_the_result(tmp_path: Path, monkeypatch: Any) -> None:
-    api = pytest.importorskip("mypy.api", reason="mypy is not installed")
-    monkeypatch.setenv("MYPYPATH", str(ROOT / "core"))
-    monkeypatch.chdir(tmp_path)
-    snippet = tmp_path / "snippet.py"
-    snippet.write_text(CHECKED)
-    options = ["--config-file=", "--strict", "--follow-imports=silent", "--no-color-output"]
-    out, errors, _ = api.run([*options, str(snippet)])
-    assert not errors
-    revealed = [
-        line.split('"')[1].replace("builtins.", "") for line in out.splitlines() if "Revealed type" in line
-    ]
-    assert revealed == REVEALED
-    assert {int(line.split(":")[1]) for line in out.splitlines() if "error:" in line} == {17, 18}, out
-    assert 'Unexpected keyword argument "max_turn"' in out
-
-
-CHECKED = """
-from typing import Literal
-from pydantic import BaseModel
-from handrail import step, step_sync
-
-class Verdict(BaseModel):
-    flaky: bool
-
-async def f() -> None:
-    reveal_type(await step("?", Verdict, model="a/b"))
-    reveal_type(await step("?", list[int], model="a/b", tools=[]))
-    reveal_type(await step("?", Verdict | None, model="a/b", max_turns=3))
-    reveal_type(await step("?", Literal["yes", "no"], model="a/b"))
-    reveal_type(await step("?", {"type": "integer"}, model="a/b"))
-
-reveal_type(step_sync("?", Verdict, model="a/b"))
-step_sync("?", Verdict, model="a/b", max_turn=3)
-step_sync("?", Verdict)
-"""
-REVEALED = [
-    "snippet.Verdict",
-    "list[int]",
-    "snippet.Verdict | None",
-    "Literal['yes'] | Literal['no']",
-    "Any",
-    "snippet.Verdict",
-]
 
 
 # What StepFailed tells -----------------------------------------------------------------------------------------------
