@@ -196,7 +196,7 @@ async def read_reply(
                                 reply.ending(TAIL_S, last=True)
                             elif found.text not in told.text:
                                 reader.note(found.text)
-                        if told is None:
+                        if told is None and (state or reader.word or reader.marked):
                             state = _watch(reply, reader, state, moved=bool(parts))
             except HttpFailure as error:
                 cut, enough = error.failure, State.COUNTED

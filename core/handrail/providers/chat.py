@@ -88,8 +88,10 @@ class ChatReader(ReplyReader):
 
     def feed(self, event: Mapping[str, Any]) -> Iterable[Part]:
         """What one event adds. Raises StreamFault for an error told in the stream, behind what came with it."""
-        parts: list[Part] = []
         choices = event.get("choices")
+        if choices.__class__ is list and len(choices) == 1 and (block := self._plain(event, choices[0])):
+            return block.add(choices[0]["delta"]["content"])
+        parts: list[Part] = []
         if isinstance(choices, dict):
             choices = [choices]
         grew = False
@@ -105,6 +107,22 @@ class ChatReader(ReplyReader):
             self.counted = bool(self.word)
         told = self._error(event, choices)
         return parts if told is None else _then(parts, told)
+
+    def _plain(self, event: Mapping[str, Any], given: Any) -> OpenBlock | None:
+        """The text that an event does nothing but continue, as most events do; None for any other event."""
+        if given.__class__ is not dict or given.get("finish_reason") is not None or self.marked:
+            return None
+        delta, index = given.get("delta"), given.get("index")
+        if delta.__class__ is not dict or index.__class__ is not int or not event.keys() <= _EVENT_KEYS:
+            return None
+        choice, content = self._choices.get(index), delta.get("content")
+        if choice is None or choice.word or choice.hasty or content.__class__ is not str or not content:
+            return None
+        plain = delta.keys() <= _PLAIN_DELTA and given.keys() <= _PLAIN_CHOICE
+        if not plain or event.get("usage") or event.get("x_groq") or event.get("type") == "error":
+            return None
+        block = choice.text
+        return block if block is not None and self.reply.grows(block) else None
 
     def whole(self, body: Mapping[str, Any]) -> Iterable[Part] | None:
         """The same for a server that answers with one completion and no stream."""
@@ -197,9 +215,6 @@ class ChatReader(ReplyReader):
         self, choice: _Choice, delta: Mapping[str, Any], parts: list[Part], *, whole: bool = False
     ) -> None:
         content = delta.get("content")
-        if content.__class__ is str and content and not whole and delta.keys() <= _PLAIN_DELTA:
-            self._text(choice, content, parts)
-            return
         if delta.get("role") in _NOT_OURS:
             return
         self._thought(delta, parts)
@@ -331,6 +346,7 @@ class ChatReader(ReplyReader):
 
 
 _PLAIN_DELTA = frozenset(("content", "role"))
+_PLAIN_CHOICE = frozenset(("index", "delta", "finish_reason", "logprobs"))
 _WORST = ("stop", "tool_use", "aborted", "length", "refusal", "error")
 
 
