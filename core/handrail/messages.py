@@ -204,6 +204,21 @@ def text_of(content: Iterable[object]) -> str:
     return "".join([b.text for b in content if isinstance(b, Text)])
 
 
+def deeper_than(value: Any, limit: int) -> bool:
+    """Whether a JSON value is nested deeper than `limit` levels. Does not recurse."""
+    level = [value]
+    for _ in range(limit):
+        level = [
+            inner
+            for node in level
+            for inner in (node.values() if isinstance(node, dict) else node)
+            if isinstance(inner, dict | list)
+        ]
+        if not level:
+            return False
+    return True
+
+
 def clean(text: str) -> str:
     """`text` without lone surrogates and NUL, each replaced by U+FFFD (rule L11). Applied to all text that enters."""
     if text.isascii():

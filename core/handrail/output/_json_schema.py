@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from handrail.errors import ConfigError
 from handrail.events import FieldError
+from handrail.messages import deeper_than
 from handrail.output._keywords import PATTERNS, found_in, is_multiple, is_pattern
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 
 VALUE = "value"
 """The single property that wraps a root that is not a plain object (rule S1)."""
+
+DEEPEST = 250
+"""Levels of nesting that a schema may have."""
 
 NOT_ALLOWED = "Extra fields are not allowed"
 
@@ -112,6 +116,8 @@ class SchemaValidator:
     def _check(self, kind: Any) -> None:
         from jsonschema.exceptions import SchemaError
 
+        if deeper_than(self.schema, DEEPEST):
+            raise OutputError(f"The JSON Schema is nested too deeply: more than {DEEPEST} levels.")
         try:
             kind.check_schema(self.schema, format_checker=_formats(kind))
             _check_references(self.schema, kind)

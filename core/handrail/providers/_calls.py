@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from handrail.messages import ToolCall, clean
+from handrail.messages import ToolCall, clean, deeper_than
 
 DEEPEST = 150
 """Levels of nesting that arguments may have: what is deeper could not be read back from a journal."""
@@ -38,7 +38,7 @@ def parse_call(id: str, name: str, raw: str | Sequence[str], *, signature: str |
         return ToolCall(
             id, name, {}, text, f"the arguments are not a JSON object but {_kind(value)}", signature
         )
-    if _deeper_than(value, DEEPEST):
+    if deeper_than(value, DEEPEST):
         return ToolCall(
             id, name, {}, text, f"the arguments are nested deeper than {DEEPEST} levels", signature
         )
@@ -146,21 +146,6 @@ def _clean(value: Any) -> Any:
     if isinstance(value, dict):
         return {clean(k): _clean(v) for k, v in value.items()}
     return value
-
-
-def _deeper_than(value: Any, limit: int) -> bool:
-    level = [value]
-    for _ in range(limit):
-        level = [
-            v for node in level for v in (node.values() if isinstance(node, dict) else node) if _nests(v)
-        ]
-        if not level:
-            return False
-    return True
-
-
-def _nests(value: Any) -> bool:
-    return isinstance(value, dict | list)
 
 
 LIMIT = 64

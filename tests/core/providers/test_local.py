@@ -152,7 +152,9 @@ async def test_L9_a_stop_while_it_loads_ends_the_request_at_once() -> None:
     stream = provider.stream(Request([user("Hello")]))
     await anext(stream)
     waiting = asyncio.ensure_future(anext(stream))
-    await asyncio.sleep(0.05)
+    async with asyncio.timeout(30):
+        while not pids(provider):  # noqa: ASYNC110 - another program starts
+            await asyncio.sleep(0.01)
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
