@@ -1,7 +1,7 @@
 """The bounded loop (rules L and R). Read `Run.run` first: it is the whole loop on one page.
 
 Its steps are the methods below it, and the modules beside it: `request` streams a reply, `batch` runs its calls,
-`recover` carries out decisions, `escalate` asks a person.
+`recover` carries out decisions, `people` asks a person.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from handrail.instructions import with_servers
 from handrail.loop.batch import ToolBatch
 from handrail.loop.calls import BatchResult, ToolSet
 from handrail.loop.context import RunConfig, RunContext, RunEnd, bounded, interrupted
-from handrail.loop.escalate import Escalation
-from handrail.loop.people import PendingAnswers, People
+from handrail.loop.people import Escalation, PendingAnswers, People
 from handrail.loop.recover import Compactor, Recovery
 from handrail.loop.request import ModelReply, is_rebuilt, rebuild_reply, stream_reply
 from handrail.messages import AssistantMessage

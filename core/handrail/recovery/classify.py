@@ -18,19 +18,19 @@ from dataclasses import dataclass
 from datetime import tzinfo
 
 from handrail.messages import FAILURE_WORDS, Failure, FailureClass
-from handrail.recovery import _counts, _patterns, _vendors
 from handrail.recovery._advice import advise
-from handrail.recovery._ambiguous import Ruling, by_vendor, is_short_limit
-from handrail.recovery._cues import in_words
-from handrail.recovery._guidance import Guidance, When, latest
-from handrail.recovery._parse import HEAD, Evidence, examine
-from handrail.recovery._retry_after import in_fields, in_headers
+from handrail.recovery.moments.cues import in_words
+from handrail.recovery.moments.guidance import Guidance, When, latest
+from handrail.recovery.moments.retry_after import in_fields, in_headers
+from handrail.recovery.reading import counts, patterns, vendors
+from handrail.recovery.reading.ambiguous import Ruling, by_vendor, is_short_limit
+from handrail.recovery.reading.parse import HEAD, Evidence, examine
 
 
 def cancelled(failure: Failure, evidence: Evidence) -> Ruling | None:
     """A whole, short text that says so, from our side of the wire. A provider's own abort is a fault like others."""
     said = evidence.words.strip()
-    if len(said) > 240 or (evidence.status or 0) >= 400 or _patterns.CANCELLED.fullmatch(said) is None:
+    if len(said) > 240 or (evidence.status or 0) >= 400 or patterns.CANCELLED.fullmatch(said) is None:
         return None
     if "timeout" in said or "timed out" in said:
         return None
@@ -113,14 +113,14 @@ def _find(failure: Failure, evidence: Evidence) -> Ruling:
 def _was_limited(finding: Ruling, evidence: Evidence) -> bool:
     """Whether a limit was hit, so that the resets of its windows mean something."""
     limited = finding.class_ == "usage_limit" or evidence.status == 429
-    return limited or _patterns.THROTTLE.search(evidence.words) is not None
+    return limited or patterns.THROTTLE.search(evidence.words) is not None
 
 
 def _by_field_name(failure: Failure, evidence: Evidence) -> Ruling | None:
     """A name in a field. Of several the class that PRECEDENCE names first; overflow wording wins over all."""
     named: dict[FailureClass, str] = {}
     for name, written in evidence.codes.items():
-        class_ = _vendors.NAMES.get(name)
+        class_ = vendors.NAMES.get(name)
         if class_ is not None:
             named.setdefault(class_, f"the field {written}: {FAILURE_WORDS[class_]}")
     for field in evidence.fields:
@@ -128,8 +128,8 @@ def _by_field_name(failure: Failure, evidence: Evidence) -> Ruling | None:
             named.setdefault(
                 "content_filter", f"the field {field.name}: {field.value} says that it was blocked"
             )
-        elif field.key in _vendors.FINISH_KEYS:
-            class_ = _vendors.FINISH.get(field.value.lower().replace("_", ""))
+        elif field.key in vendors.FINISH_KEYS:
+            class_ = vendors.FINISH.get(field.value.lower().replace("_", ""))
             if class_ is not None:
                 named.setdefault(class_, f"the field {field.name}: {field.value}: {FAILURE_WORDS[class_]}")
     if named and (overflow := _overflow_words(evidence)) is not None:
@@ -139,8 +139,8 @@ def _by_field_name(failure: Failure, evidence: Evidence) -> Ruling | None:
 
 def _by_words(failure: Failure, evidence: Evidence) -> Ruling | None:
     """Names and words in the text. Permanent wording wins over transient wording (rule R1)."""
-    for class_ in _vendors.PRECEDENCE:
-        token = next((t for name, t in evidence.tokens.items() if _vendors.NAMES.get(name) == class_), None)
+    for class_ in vendors.PRECEDENCE:
+        token = next((t for name, t in evidence.tokens.items() if vendors.NAMES.get(name) == class_), None)
         if token is not None:
             return Ruling(class_, f"the text names {token}: {FAILURE_WORDS[class_]}")
         finding = _words_of(class_, evidence)
@@ -148,10 +148,10 @@ def _by_words(failure: Failure, evidence: Evidence) -> Ruling | None:
             return finding
     if evidence.status in _REFUSED:
         return None
-    courtesy = _patterns.COURTESY.search(evidence.words)
+    courtesy = patterns.COURTESY.search(evidence.words)
     if courtesy is not None:
         return Ruling("transient", _said(courtesy.group(), FAILURE_WORDS["transient"]))
-    wire = _patterns.WIRE.search(evidence.words)
+    wire = patterns.WIRE.search(evidence.words)
     if wire is not None and evidence.status not in _PLAIN_REFUSALS:
         return Ruling("transient", _said(wire.group(), "a fault on the way"))
     return None
@@ -166,23 +166,23 @@ def _words_of(class_: FailureClass, evidence: Evidence) -> Ruling | None:
         return None
     if class_ == "empty" and (evidence.status or 200) >= 400:
         return None
-    if class_ == "transient" and (throttle := _patterns.THROTTLE.search(evidence.words)) is not None:
+    if class_ == "transient" and (throttle := patterns.THROTTLE.search(evidence.words)) is not None:
         return Ruling("transient", _said(throttle.group(), "a throttle"), telling=False)
-    found = _patterns.WORDS[class_].search(evidence.words)
+    found = patterns.WORDS[class_].search(evidence.words)
     return None if found is None else Ruling(class_, _said(found.group(), FAILURE_WORDS[class_]))
 
 
 def _overflow_words(evidence: Evidence) -> Ruling | None:
     """Overflow wording, or two token counts that say it, but not those of a throttle."""
-    if _patterns.THROTTLE.search(evidence.words) is not None:
+    if patterns.THROTTLE.search(evidence.words) is not None:
         return None
     overflow = FAILURE_WORDS["context_overflow"]
-    if (found := _patterns.WORDS["context_overflow"].search(evidence.words)) is not None:
+    if (found := patterns.WORDS["context_overflow"].search(evidence.words)) is not None:
         return Ruling("context_overflow", _said(found.group(), overflow))
-    if (negative := _counts.used_up(evidence.words)) is not None:
+    if (negative := counts.used_up(evidence.words)) is not None:
         return Ruling("context_overflow", f"“{negative}”: the input leaves less than nothing of the window")
-    excess = _excess(evidence) or _counts.excess_in_fields(evidence.fields)
-    paid = evidence.status == 402 or _patterns.WORDS["billing"].search(evidence.words) is not None
+    excess = _excess(evidence) or counts.excess_in_fields(evidence.fields)
+    paid = evidence.status == 402 or patterns.WORDS["billing"].search(evidence.words) is not None
     if (
         excess is None or excess.of != "input" or paid
     ):  # a limit of an unpaid account is about money (rule U6)
@@ -190,14 +190,14 @@ def _overflow_words(evidence: Evidence) -> Ruling | None:
     return Ruling("context_overflow", f"{excess.count:g} tokens where {excess.limit:g} fit: {overflow}")
 
 
-def _excess(evidence: Evidence) -> _counts.Excess | None:
-    return _counts.excess(evidence.words, strict=evidence.status == 429)
+def _excess(evidence: Evidence) -> counts.Excess | None:
+    return counts.excess(evidence.words, strict=evidence.status == 429)
 
 
 def _output_request(evidence: Evidence) -> Ruling | None:
     """A larger output cap than the model has: shortening the input does not help."""
     excess = _excess(evidence)
-    if excess is None or excess.of != "output" or _patterns.CAP_REACHED.search(evidence.words):
+    if excess is None or excess.of != "output" or patterns.CAP_REACHED.search(evidence.words):
         return None
     return Ruling(
         "invalid_request", f"asks for {excess.count:g} tokens of output where {excess.limit:g} are allowed"
@@ -207,8 +207,8 @@ def _output_request(evidence: Evidence) -> Ruling | None:
 def _by_weak_name(failure: Failure, evidence: Evidence) -> Ruling | None:
     named: dict[FailureClass, str] = {}
     for name, written in (*evidence.codes.items(), *evidence.tokens.items()):
-        class_ = _vendors.WEAK.get(name)
-        if class_ is not None and not (name in _vendors.OF_THE_WAY and evidence.status in _REFUSED):
+        class_ = vendors.WEAK.get(name)
+        if class_ is not None and not (name in vendors.OF_THE_WAY and evidence.status in _REFUSED):
             named.setdefault(class_, f"the words do not tell, but {written} does: {FAILURE_WORDS[class_]}")
     return _first(named, telling=False)
 
@@ -236,7 +236,7 @@ def _of_status(status: int) -> FailureClass:
 
 
 def _by_vague_words(failure: Failure, evidence: Evidence) -> Ruling | None:
-    for class_, pattern in _patterns.VAGUE.items():
+    for class_, pattern in patterns.VAGUE.items():
         if (found := pattern.search(evidence.words)) is not None:
             return Ruling(class_, f"there is no status, but {_said(found.group(), FAILURE_WORDS[class_])}")
     return None
@@ -269,7 +269,7 @@ _LADDER: tuple[Callable[[Failure, Evidence], Ruling | None], ...] = (
 
 
 def _first(named: dict[FailureClass, str], *, telling: bool = True) -> Ruling | None:
-    class_ = next((c for c in _vendors.PRECEDENCE if c in named), None)
+    class_ = next((c for c in vendors.PRECEDENCE if c in named), None)
     return None if class_ is None else Ruling(class_, named[class_], telling)
 
 

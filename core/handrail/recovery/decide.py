@@ -14,8 +14,8 @@ from handrail.messages import Failure, FailureClass, StopReason
 from handrail.policy import RecoveryPolicy
 from handrail.recovery import ledger as ledgers
 from handrail.recovery._advice import advise
-from handrail.recovery._guidance import MARGINS_S, Guidance
 from handrail.recovery.classify import Classification
+from handrail.recovery.moments.guidance import MARGINS_S, Guidance
 
 PERMANENT: frozenset[str] = frozenset({"auth", "billing", "content_filter", "invalid_request", "unknown"})
 AGAIN_S = 30.0  # the first further wait for a moment that was waited for (rule U1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from handrail.recovery._durations import LONGEST_S, parse_length, read_length
+from handrail.recovery.moments.durations import LONGEST_S, parse_length, read_length
 
 DAY, HOUR, MINUTE = 86_400, 3600, 60
 

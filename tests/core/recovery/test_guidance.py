@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from handrail.messages import Failure
-from handrail.recovery._guidance import Guidance
 from handrail.recovery.classify import classify
-from handrail.recovery.wallclock import Precision
+from handrail.recovery.moments.guidance import Guidance
+from handrail.recovery.moments.wallclock import Precision
 
 NOW = datetime(2026, 7, 14, 10, tzinfo=UTC).timestamp()
 STAMP = int(NOW)

@@ -14,8 +14,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail.messages import Failure
-from handrail.recovery._guidance import Guidance
 from handrail.recovery.classify import classify
+from handrail.recovery.moments.guidance import Guidance
 
 NOW = datetime(2026, 7, 14, 10, 0, 7, tzinfo=UTC)
 LOCAL = ZoneInfo("America/New_York")

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from handrail.recovery.wallclock import parse_epoch, parse_stamp, read_moment
+from handrail.recovery.moments.wallclock import parse_epoch, parse_stamp, read_moment
 
 NEW_YORK = ZoneInfo("America/New_York")
 NOW = datetime(2026, 3, 3, 15, 0, tzinfo=UTC).timestamp()  # Tuesday, 10:00 in New York

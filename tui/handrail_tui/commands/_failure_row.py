@@ -8,7 +8,7 @@ from datetime import datetime, tzinfo
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from handrail.messages import Failure, Phase, clean
-from handrail.recovery.zones import zone_named
+from handrail.recovery.moments.zones import zone_named
 
 
 class FailureRow(BaseModel):

@@ -39,7 +39,7 @@ class _ZoneParam(click.ParamType[tzinfo]):
     name = "zone"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tzinfo:
-        from handrail.recovery.zones import zone_named
+        from handrail.recovery.moments.zones import zone_named
 
         zone = value if isinstance(value, tzinfo) else zone_named(str(value))
         if zone is None:

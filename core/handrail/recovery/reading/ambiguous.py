@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from handrail.messages import FAILURE_WORDS, Failure, FailureClass
-from handrail.recovery import _patterns, _vendors
-from handrail.recovery._parse import Evidence
+from handrail.recovery.reading import patterns, vendors
+from handrail.recovery.reading.parse import Evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ def by_vendor(failure: Failure, evidence: Evidence) -> Ruling | None:
 
 def is_short_limit(evidence: Evidence) -> bool:
     """Whether the limit spoken of is per minute or second. Where both periods stand, the first one counts."""
-    short = _patterns.SHORT_PERIOD.search(evidence.words)
-    long = _patterns.LONG_PERIOD.search(evidence.words)
+    short = patterns.SHORT_PERIOD.search(evidence.words)
+    long = patterns.LONG_PERIOD.search(evidence.words)
     return short is not None and (long is None or short.start() < long.start())
 
 
@@ -57,7 +57,7 @@ _FREE_USAGE: Final = re.compile(
 _GOOGLE_MARKS: Final = ("generativelanguage.", "aiplatform.", "ai.google.dev", "retry_delay {")
 _WINDOW_USED: Final = re.compile(r"x-[a-z0-9-]{1,40}-(?:primary|secondary)-used-percent")
 _WINDOW_LEFT: Final = re.compile(r".{0,30}-remaining-.{0,20}(?:day|hour|week|month)")
-_MONEY: Final = frozenset(name for name, class_ in _vendors.NAMES.items() if class_ == "billing")
+_MONEY: Final = frozenset(name for name, class_ in vendors.NAMES.items() if class_ == "billing")
 _LONGEST_NAME: Final = 10_000
 
 
@@ -68,13 +68,13 @@ def _never_fits(failure: Failure, evidence: Evidence) -> Ruling | None:
     asked = _LIMIT_REQUESTED.search(evidence.words)
     if asked is None or int(asked[2]) <= int(asked[1]):
         return None
-    if not (_patterns.THROTTLE.search(evidence.words) or _patterns.LONG_PERIOD.search(evidence.words)):
+    if not (patterns.THROTTLE.search(evidence.words) or patterns.LONG_PERIOD.search(evidence.words)):
         return None
     return Ruling("invalid_request", f"asks for {asked[2]} where the limit is {asked[1]}: it never fits")
 
 
 def _own_mistake(failure: Failure, evidence: Evidence) -> Ruling | None:
-    found = _patterns.OWN_MISTAKE.search(evidence.words)
+    found = patterns.OWN_MISTAKE.search(evidence.words)
     if found is None:
         return None
     return Ruling("transient", f"“{found.group()}”: the model's own mistake, so asking again can help")
@@ -82,7 +82,7 @@ def _own_mistake(failure: Failure, evidence: Evidence) -> Ruling | None:
 
 def _broken_reply(failure: Failure, evidence: Evidence) -> Ruling | None:
     """What came back could not be read. With a 4xx status the same words are a server's about our request."""
-    found = _patterns.BROKEN_REPLY.search(evidence.words)
+    found = patterns.BROKEN_REPLY.search(evidence.words)
     if found is None or 400 <= (evidence.status or 0) < 500:
         return None
     return Ruling("transient", f"“{found.group()}”: what came back could not be read")
@@ -112,7 +112,7 @@ def _google_quota(failure: Failure, evidence: Evidence) -> Ruling | None:
         return Ruling("usage_limit", "Google's quotaId counts by the day")
     if any("perminute" in q or "per_minute" in q for q in quotas) or is_short_limit(evidence):
         return Ruling("transient", "Google's quota refills every minute", telling=False)
-    if _patterns.LONG_PERIOD.search(evidence.words):
+    if patterns.LONG_PERIOD.search(evidence.words):
         return Ruling("usage_limit", "Google's quota counts by the day")
     if "aiplatform." in evidence.prose or any(f.key == "retrydelay" for f in evidence.fields):
         return Ruling("transient", "Google names no period, but a moment to ask again", telling=False)
@@ -129,7 +129,7 @@ def _is_google(evidence: Evidence) -> bool:
 
 def _speaks_of_money(evidence: Evidence) -> bool:
     """Words or names of money; “plan and billing details” alone stands in every quota text of Google."""
-    found = _patterns.WORDS["billing"].search(evidence.words.replace("plan and billing details", ""))
+    found = patterns.WORDS["billing"].search(evidence.words.replace("plan and billing details", ""))
     return found is not None or not _MONEY.isdisjoint(evidence.codes)
 
 
@@ -152,14 +152,14 @@ def _free_usage(failure: Failure, evidence: Evidence) -> Ruling | None:
 
 def _numbered(failure: Failure, evidence: Evidence) -> Ruling | None:
     """A vendor's numbered code. Four digits from nobody named are Z.ai's: nobody else sends them as `code`."""
-    if _patterns.WORDS["context_overflow"].search(evidence.words):
+    if patterns.WORDS["context_overflow"].search(evidence.words):
         return None  # overflow wording wins (rule R1): Z.ai has one code for every wrong parameter
     for field in evidence.fields:
         if field.key not in ("code", "statuscode", "errorcode") or not field.value.isdigit():
             continue
-        table = _vendors.NUMBERED.get(evidence.vendor)
+        table = vendors.NUMBERED.get(evidence.vendor)
         if table is None and not evidence.vendor and len(field.value) == 4:
-            table = _vendors.NUMBERED["zai"]
+            table = vendors.NUMBERED["zai"]
         if table is not None and (class_ := table.get(field.value)) is not None:
             return Ruling(
                 class_, f"the code {field.value} of {evidence.vendor or 'zai'}: {FAILURE_WORDS[class_]}"
@@ -185,7 +185,7 @@ def _windows(failure: Failure, evidence: Evidence) -> Ruling | None:
 
 def _token_limit(failure: Failure, evidence: Evidence) -> Ruling | None:
     """“Token limit reached”: in a stream the output's, before it the input's."""
-    if not _TOKEN_LIMIT.search(evidence.words) or _patterns.THROTTLE.search(evidence.words):
+    if not _TOKEN_LIMIT.search(evidence.words) or patterns.THROTTLE.search(evidence.words):
         return None
     if failure.phase == "stream":
         return Ruling(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from handrail.recovery._parse import Field
+from handrail.recovery.reading.parse import Field
 
 _NUMBER: Final = re.compile(
     r"(?<![\w.#$€£/:-])(?P<digits>\d{1,3}(?:[,.' \u2019\u202f]\d{3}){1,3}|\d{1,12}(?:\.\d{1,3})?)"

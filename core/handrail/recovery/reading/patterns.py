@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from handrail.messages import FailureClass
-from handrail.recovery._words import Words
+from handrail.recovery.reading.words import Words
 
 CANCELLED: Final = Words(
     r"""

@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from handrail.recovery._durations import LONGEST_S, parse_length
-from handrail.recovery._guidance import Candidate, When
-from handrail.recovery._parse import Evidence
-from handrail.recovery._vendors import name_set
-from handrail.recovery.wallclock import Precision, parse_epoch, parse_stamp, read_moment
+from handrail.recovery.moments.durations import LONGEST_S, parse_length
+from handrail.recovery.moments.guidance import Candidate, When
+from handrail.recovery.moments.wallclock import Precision, parse_epoch, parse_stamp, read_moment
+from handrail.recovery.reading.parse import Evidence
+from handrail.recovery.reading.vendors import name_set
 
 _RETRY_MS = ("retry-after-ms", "x-ms-retry-after-ms", "x-retry-after-ms")
 _RETRY = ("retry-after", "x-retry-after", "x-ratelimit-user-retry-after", "x-ratelimit-retry-after")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.messages import Failure
-from handrail.recovery._vendors import name_set, vendor_of
+from handrail.recovery.reading.vendors import name_set, vendor_of
 
 HEAD, TAIL = 48_000, 16_000
 """Characters of a body that are looked at; what decides stands at its ends."""

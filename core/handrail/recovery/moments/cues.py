@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from handrail.recovery._durations import read_length
-from handrail.recovery._guidance import Candidate, When
-from handrail.recovery._parse import Evidence
-from handrail.recovery._vendors import IN_BEIJING
-from handrail.recovery.wallclock import Moment, is_bare_clock, parse_epoch, read_moment
-from handrail.recovery.zones import SHANGHAI, zone_named
+from handrail.recovery.moments.durations import read_length
+from handrail.recovery.moments.guidance import Candidate, When
+from handrail.recovery.moments.wallclock import Moment, is_bare_clock, parse_epoch, read_moment
+from handrail.recovery.moments.zones import SHANGHAI, zone_named
+from handrail.recovery.reading.parse import Evidence
+from handrail.recovery.reading.vendors import IN_BEIJING
 
 _COMES_BACK: Final = (
     r"reset(?:s|ting)?|refresh(?:es|ed)?|renew(?:s|ed|al)?|replenish(?:es|ed)?"

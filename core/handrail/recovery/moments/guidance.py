@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Final
 
-from handrail.recovery.wallclock import Precision
+from handrail.recovery.moments.wallclock import Precision
 
 MARGINS_S: Final[dict[Precision, float]] = {"second": 5.0, "minute": 65.0, "rounded": 30.0}
 """Added to a moment. A clock time without seconds is over at the end of its minute."""

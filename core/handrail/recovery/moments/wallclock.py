@@ -15,8 +15,8 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from email.utils import parsedate_to_datetime
 from typing import Final, Literal, TypeAlias
 
-from handrail.recovery._durations import LONGEST_S
-from handrail.recovery.zones import read_zone
+from handrail.recovery.moments.durations import LONGEST_S
+from handrail.recovery.moments.zones import read_zone
 
 Precision: TypeAlias = Literal["second", "minute", "rounded"]
 """How exactly a moment is named: to the second, to the minute, or rounded by its writer."""
