@@ -199,7 +199,7 @@ class RunScreen(Screen[None]):
 
     def tick(self) -> None:
         """What changes with time alone: durations, a stall. Nothing does once the run is over."""
-        if not self.is_attached or (self.view.over and not self._touched):
+        if not self.is_attached or (self.view.over and not self._touched and self.transcript.settled):
             return
         attempt = self.view.turns.attempt
         if attempt is not None and self.view.turns.current is not None:

@@ -148,15 +148,22 @@ class Transcript(ScrollView, can_focus=True):
     def _width(self) -> int:
         return max(10, self.scrollable_content_region.width - 1)
 
-    def _renew(self, whole: bool = False) -> None:
+    @property
+    def settled(self) -> bool:
+        """Whether all rows are made and stand where they should: nothing is to be drawn."""
+        if len(self._tops) != len(self._sections) or any(section.stale for section in self._sections):
+            return False
+        return not self.following or self.scroll_y >= self.max_scroll_y - 0.5
+
+    def _renew(self, whole: bool = False, resized: bool = False) -> None:
         """Make stale rows anew: what is seen first, then from the newest upwards, in slices of time.
 
-        `whole`: all of them now.
+        `whole`: all of them now. `resized`: they are placed anew also when none is stale.
         """
         if not self.size:
             return
-        if len(self._tops) == len(self._sections) and not any(s.stale for s in self._sections) and not whole:
-            return  # nothing to make, nothing to place
+        if self.settled and not whole and not resized:
+            return
         anchor = self._anchor()
         until = math.inf if whole else time.perf_counter() + _SLICE_S
         look = Look(self._width(), self._now, until, self.thinking, self.has_output, self._toggled)
@@ -308,7 +315,7 @@ class Transcript(ScrollView, can_focus=True):
             self._made_for = width
             for section in self._sections:
                 section.stale = True
-        self._renew()
+        self._renew(resized=True)
 
     def action_line(self, by: int) -> None:
         """Scroll by one line."""
