@@ -281,7 +281,7 @@ async def attempts(seeds: range) -> int:
     "count",
     [
         QUICK,
-        pytest.param(MANY, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+        pytest.param(MANY, marks=pytest.mark.slow),
     ],
 )
 def test_W1_W2_W3_no_odd_server_makes_a_false_success(count: int) -> None:
