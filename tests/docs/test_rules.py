@@ -16,7 +16,6 @@ NUMBER = r"[SLRWUKHJ]\d{1,2}"
 NOT_RULES = {"S0": "a pricing tier that Azure names in its errors"}
 
 UNTESTED = {
-    "W6": "not implemented yet",
     "U9": "not implemented yet",
 }
 """Rules that no test cites, and why. A rule leaves this table with its first test."""

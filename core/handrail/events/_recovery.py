@@ -18,6 +18,7 @@ class Decided(EventBase):
     `advice` says what a person can do about a permanent failure (rule R15). `delay_s`/`until` are set when a pause
     comes first. `omits` says that the last reply and its results are removed from the model's view. `number` of `limit`
     counts the allowance that the decision uses. `before` and `after` are the ledger.
+    `piece` is the call whose pictures leave the view (rule W6).
     """
 
     decision: DecisionKind
@@ -28,6 +29,7 @@ class Decided(EventBase):
     until: Moment | None = None
     why: str = ""
     advice: str = ""
+    piece: str | None = None
     number: int | None = None
     limit: int | None = None
     omits: bool = False

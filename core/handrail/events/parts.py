@@ -18,7 +18,8 @@ Moment: TypeAlias = Annotated[
 
 DecisionKind: TypeAlias = Literal["continue", "retry", "resume", "wait", "compact", "ask", "finish"]
 Reason: TypeAlias = str
-"""truncated, paused, transient, empty, tool-tail, overflow, usage-limit, human; for finish the class or outcome."""
+"""truncated, paused, transient, empty, tool-tail, overflow, refused-piece, usage-limit, human; for finish the class or
+outcome."""
 
 Outcome: TypeAlias = Literal[
     "completed",

@@ -25,6 +25,7 @@ from handrail.tools.base import ToolResult
 NO_PROGRESS = "no_progress"  # HumanRequested.tool of the loop's own question (rule L13)
 STOPPED_NOTE = "[The person stopped this reply here.]"
 UNKNOWN = "outcome unknown: the program ended while this ran; look before doing it again"
+REFUSED = "[a picture was here; the provider refused it]"
 NEVER_RAN = "not executed: the program ended before this call ran; send it again if it is still needed"
 
 
@@ -63,6 +64,16 @@ class Projection:
     @property
     def has_checkpoint(self) -> bool:
         return self._checkpoint is not None
+
+    @property
+    def newest_picture(self) -> str | None:
+        """The call whose result holds the newest picture in view; None when there is none."""
+        for message in reversed(self._messages):
+            if isinstance(message, ToolMessage) and any(
+                isinstance(block, Image) for block in message.content
+            ):
+                return message.call_id
+        return None
 
     @property
     def batch_open(self) -> bool:
@@ -148,6 +159,15 @@ class Projection:
         if event.omits and self._group is not None:
             del self._messages[self._group :]
             self._forget()
+        if event.piece is not None:
+            self._leave_out(event.piece)
+
+    def _leave_out(self, call_id: str) -> None:
+        """Put a note in the place of a result's pictures: the provider refuses them (rule W6)."""
+        for index, message in enumerate(self._messages):
+            if isinstance(message, ToolMessage) and message.call_id == call_id:
+                kept = tuple(block for block in message.content if not isinstance(block, Image))
+                self._messages[index] = replace(message, content=(*kept, Text(REFUSED)))
 
     def _checkpoint_made(self, event: ev.CheckpointMade) -> None:
         self._checkpoint = UserMessage((Text(event.text),), origin="checkpoint")

@@ -26,8 +26,9 @@ from handrail.messages import AssistantMessage, Failure
 from handrail.policy import RecoveryPolicy
 from handrail.providers.base import Request
 from handrail.recovery import checkpoint as checkpoints
-from handrail.recovery.classify import classify
+from handrail.recovery.classify import Classification, classify
 from handrail.recovery.decide import PERMANENT, Decision, Facts, decide
+from handrail.recovery.reading.pieces import refuses_a_piece
 
 _HOW: dict[Cause | None, ev.WaitHow] = {
     None: "elapsed",
@@ -37,6 +38,15 @@ _HOW: dict[Cause | None, ev.WaitHow] = {
     "recovery_off": "recovery_off",
 }
 _CONTINUES = ("elapsed", "skipped", "steered")
+
+
+def _refuses(failure: Failure, found: Classification | None) -> bool:
+    """Whether a picture of the history is what the provider refuses: nothing else explains the failure (rule W6)."""
+    return (
+        found is not None
+        and found.class_ in ("invalid_request", "unknown", "transient")
+        and refuses_a_piece(failure)
+    )
 
 
 class HasPolicy(Protocol):
@@ -131,6 +141,7 @@ class Recovery:
             cap=self._config.cap,
             window=model.window,
             chars=len(readable),
+            refused=self._ctx.projection.newest_picture if failure and _refuses(failure, found) else None,
         )
 
     async def carry_out(self, decision: Decision, facts: Facts) -> RunEnd | None:
@@ -173,6 +184,7 @@ class Recovery:
                 omits=decision.omits,
                 failure=facts.failure if facts else None,
                 evidence=_evidence(facts) if facts else {},
+                piece=decision.piece,
                 before=ctx.state.ledger,
                 after=decision.after,
             )

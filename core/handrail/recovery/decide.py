@@ -27,7 +27,7 @@ class Facts:
     """What `decide` needs of a finished reply. Token counts are None where unknown; `cap` is the asked-for output cap.
 
     `tail`: a terminating batch would end a free run with a call as its last word. `paused`: the provider paused a long
-    reply and asks to be asked again.
+    reply and asks to be asked again. `refused` names the call whose picture the provider refuses (rule W6).
     """
 
     stop_reason: StopReason
@@ -42,6 +42,7 @@ class Facts:
     cap: int | None = None
     window: int | None = None
     chars: int = 0
+    refused: str | None = None
 
     @property
     def good(self) -> bool:
@@ -67,7 +68,7 @@ class Facts:
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What to do, why, and what it costs. `after` is the ledger once the request is made (rule R11), `advice` what a
-    person can do about a permanent failure (rule R15)."""
+    person can do about a permanent failure (rule R15), `piece` the call whose pictures leave the view (rule W6)."""
 
     kind: events.DecisionKind
     reason: events.Reason
@@ -83,6 +84,7 @@ class Decision:
     guidance: Guidance | None = None
     poll: int | None = None
     advice: str = ""
+    piece: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,8 @@ def decide(
         return _finish(case, "cancelled", "the reply was stopped")
     if facts.stop_reason == "refusal":
         return _finish(case, "content_filter", "the model refused")
+    if facts.refused is not None and case.on and ledgers.may_continue(ledger, policy):
+        return _without_piece(case, facts.refused)
     if facts.class_ in PERMANENT:
         return _finish(case, facts.class_, facts.classification.why if facts.classification else "")
     if facts.class_ == "context_overflow" or _cut_by_window(facts, policy):
@@ -304,6 +308,22 @@ def _pause(
     class_ = case.facts.class_ or ("empty" if reason == "empty" else None)
     until = case.now + delay if delay else None
     return Decision(kind, reason, why, after, class_, delay, until, number, limit)
+
+
+def _without_piece(case: _Case, piece: str) -> Decision:
+    """The same request once more, without the picture that the provider refuses (rule W6)."""
+    after = ledgers.spend_continue(case.ledger)
+    why = "the provider refuses a picture; a note takes its place"
+    return Decision(
+        "continue",
+        "refused-piece",
+        why,
+        after,
+        case.facts.class_,
+        number=_used(after),
+        limit=_limit(case),
+        piece=piece,
+    )
 
 
 def _paused(case: _Case) -> Decision:

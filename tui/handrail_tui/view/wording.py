@@ -33,6 +33,7 @@ _OUTCOMES: Final[dict[Outcome, _OutcomeWords]] = {
 }
 
 _REASONS: Final = {
+    "refused-piece": "a picture was refused",
     "truncated": "cut at the output limit",
     "paused": "the provider paused",
     "empty": "empty reply",
