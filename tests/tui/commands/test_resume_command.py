@@ -342,3 +342,16 @@ def test_the_shape_of_a_session_stays(program: ScriptedProgram) -> None:
 def test_c_stands_alone(program: ScriptedProgram) -> None:
     ended = program("-c", "sessions")
     assert ended.code == 2 and "handrail run -c" in ended.err
+
+
+def test_U5_a_limit_that_was_too_far_away_is_waited_for_with_a_longer_max_wait(
+    program: ScriptedProgram,
+) -> None:
+    far = fails("You have hit your usage limit. Try again in 9 hours.", 429)
+    assert program.run("Go.", replies=[far]).code == 7
+    (id,) = program.ids
+    ended = program("resume", id, "--json", "--max-wait", "12h", replies=[far, says("Done.")])
+    lines = [json.loads(line) for line in ended.out.splitlines()]
+    assert ended.code == 0 and lines[-1]["text"] == "Done."
+    assert [line["seconds"] for line in lines if line["type"] == "wait_started"] == [9 * 3600 + 5]
+    assert program("resume", id, "--max-wait", "soon").code == 2

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from handrail.policy import parse_duration
-from handrail_tui.commands._options import APPROVE_MODES, check_output, output_options
+from handrail_tui.commands._options import APPROVE_MODES, Duration, check_output, output_options
 from handrail_tui.sessions.resume import BoundChange, ResumeRequest, last_here
 from handrail_tui.sessions.resume import resume as open_stored
 
@@ -64,6 +64,9 @@ _FOLDER = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=
     help="End the run at the first failed or cut reply; no waits.",
 )
 @click.option(
+    "--max-wait", type=Duration(), metavar="12h", help="Longest wait for a usage limit; 0: never wait."
+)
+@click.option(
     "--hold", is_flag=True, help="Without a terminal, wait for `handrail answer` instead of ending."
 )
 @output_options
@@ -76,6 +79,7 @@ def resume(
     base_url: str | None,
     approve: str | None,
     no_recovery: bool,
+    max_wait: float | None,
     hold: bool,
     plain: bool,
     as_json: bool,
@@ -97,7 +101,9 @@ def resume(
         raise click.UsageError("--answer and --prompt cannot be combined.")
     if prompt is not None and not prompt.strip():
         raise click.UsageError("The prompt is empty.")
-    recovery = {"recovery": {"enabled": False}} if no_recovery else {}
+    changes = {"enabled": False if no_recovery else None, "max_wait_s": max_wait}
+    given = {name: value for name, value in changes.items() if value is not None}
+    recovery = {"recovery": given} if given else {}
     said = {"model": model, "base_url": base_url, "approve": approve}
     request = ResumeRequest(
         answer=answer,
