@@ -177,6 +177,7 @@ class _Scan:
         self._set_aside: list[Damage] = []
         self._pending: list[Damage] = []  # bad bytes after the last good record
         self._ends_open = False
+        self._foreign = False  # what follows is another journal, up to the repair that closes it
 
     def line(self, line: bytes) -> list[JournalRecord]:
         """The good records of the next line."""
@@ -227,6 +228,13 @@ class _Scan:
         return good
 
     def _accepted(self, record: JournalRecord) -> list[JournalRecord]:
+        if record.kind == HEADER and self._header is not None:
+            self._foreign = True
+        if self._foreign and not (record.kind == REPAIRED and record.n == self._next):
+            what = f"record {record.n} belongs to another journal that was appended"
+            self._pending.append(Damage(record.offset, self._lines, what, record.length))
+            return []
+        self._foreign = False
         if record.kind == REPAIRED:
             self._set_aside_by(record)
         if record.n < self._next:
