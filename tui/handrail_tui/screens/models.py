@@ -42,7 +42,7 @@ class ModelsScreen(ModalScreen[str | None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(id="models"):
-            yield Static(styled("Another model", "bold") + styled("   from the next request on", "$dim"))
+            yield Static(styled(("Another model", "bold"), ("   from the next request on", "$dim")))
             yield Input(
                 placeholder="type to filter, or a whole provider/name", compact=True, id="models--filter"
             )
@@ -83,11 +83,7 @@ class ModelsScreen(ModalScreen[str | None]):
     def _row(self, model: UsableModel) -> Content:
         mark = "● " if model.name == self._current else "  "
         about = join([model.how, *model.facts], ", ")
-        return (
-            styled(mark, "$accent")
-            + Content(one_line(model.name, 60))
-            + styled(f"   {one_line(about, 80)}", "$dim")
-        )
+        return styled((mark, "$accent"), one_line(model.name, 60), (f"   {one_line(about, 80)}", "$dim"))
 
     @on(Input.Changed)
     def _filtered(self, event: Input.Changed) -> None:
